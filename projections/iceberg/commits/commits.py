@@ -14,8 +14,8 @@ from ledger.errors import SnapshotTooOldError
 from ledger.reads.port import Reads, TableRow
 from ledger.transaction.transaction import Transaction
 from projections.iceberg.commits.creating import create, location_for, make_folders
+from projections.iceberg.commits.files.new_files import VectorPlaces
 from projections.iceberg.commits.ledger_refusals import as_bad_requests, as_refusals
-from projections.iceberg.commits.new_files import VectorPlaces
 from projections.iceberg.commits.one_round_trip import OneRoundTrip
 from projections.iceberg.commits.planning import Planner, TablePlan, plan_new
 from projections.iceberg.commits.repeats import IN_FLIGHT, is_done, snapshots_of
@@ -39,7 +39,7 @@ def commit(ledger: Ledger, served: TablesAsServed, changes: Sequence[TableChange
     with IN_FLIGHT.turn(snapshots_of(ledger.id, changes)):
         for left in reversed(range(ATTEMPTS)):
             try:
-                Attempt(ledger, served, changes).execute()
+                CommitAttempt(ledger, served, changes).execute()
             except SnapshotTooOldError as error:
                 # The plan was older than the history that the ledger keeps: another one may not be.
                 if not left:
@@ -57,8 +57,8 @@ def check_tables(changes: Sequence[TableChange]) -> None:
         raise bad_request("a commit must name each table once, and by names without dots")
 
 
-class Attempt:
-    """One attempt at a commit."""
+class CommitAttempt:
+    """One attempt at a commit: a plan, and what is sent of it."""
 
     def __init__(
         self, ledger: Ledger, served: TablesAsServed, changes: Sequence[TableChange]
@@ -127,7 +127,7 @@ class Attempt:
         return found
 
     def _tables(self, rows: Sequence[TableRow | None], position: int) -> list[TableAsServed | None]:
-        """Return the tables as they are served at a position."""
+        """Return what clients see of the tables then; None stays None."""
         return [None if row is None else self._served.table(row, position) for row in rows]
 
     def _plans(self, tables: Sequence[TableAsServed | None], reads: Reads) -> list[TablePlan]:

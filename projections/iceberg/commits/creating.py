@@ -17,8 +17,8 @@ from ledger.iceberg.schemas import fresh, highest_in, schema_json
 from ledger.iceberg.sort_orders import order_json
 from ledger.reads.namespaces import namespaces_with
 from ledger.reads.port import Reads
-from projections.iceberg.commits.client_paths import home_of
-from projections.iceberg.commits.definition_changes import NewTable, new_table
+from projections.iceberg.commits.definitions.definition_changes import NewTable, new_table
+from projections.iceberg.commits.files.client_paths import home_of
 from projections.iceberg.commits.given_json import (
     Given,
     list_in,

@@ -30,7 +30,7 @@ def object_in(given: Given, key: str, what: str) -> Given:
 
 
 def list_in(given: Given, key: str, what: str, most: int) -> Sequence[Any]:
-    """Return a member that is a list of at most so many items, empty if it is absent or null.
+    """Return a member that is a list of `most` items or fewer, empty if it is absent or null.
 
     Raises IcebergRefusal for anything else.
     """

@@ -28,12 +28,12 @@ class TakesWrites(Protocol):
         """Depend on a read."""
 
     def add_files(self, table: TableRow, files: Sequence[AddFile], *, operation: str = "") -> None:
-        """Add files."""
+        """Add files, blindly without a read."""
 
     def remove_files(
         self, table: TableRow, files: Sequence[FileRow], *, operation: str = "", read_at: int = 0
     ) -> None:
-        """Remove files."""
+        """Remove files that were live at a position."""
 
     def rewrite_files(
         self,

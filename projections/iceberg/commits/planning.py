@@ -11,22 +11,27 @@ from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.definitions.definitions import TableChanges, changed_definition, table_definition
 from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.reading import TableFiles
-from projections.iceberg.commits.client_files import ClientFiles
-from projections.iceberg.commits.client_paths import TablePaths
-from projections.iceberg.commits.definition_changes import NewTable, new_table, table_changes
-from projections.iceberg.commits.file_writes import (
+from projections.iceberg.commits.definitions.definition_changes import (
+    NewTable,
+    new_table,
+    table_changes,
+)
+from projections.iceberg.commits.definitions.schema_changes import renames
+from projections.iceberg.commits.files.client_files import ClientFiles
+from projections.iceberg.commits.files.client_paths import TablePaths
+from projections.iceberg.commits.files.file_writes import (
     FileWrites,
     WritesOfTable,
     judgement_of,
     whole_replaced,
 )
-from projections.iceberg.commits.footers import check_names
+from projections.iceberg.commits.files.footers import check_names
+from projections.iceberg.commits.files.new_files import NewDataFiles, VectorPlaces
+from projections.iceberg.commits.files.snapshot_difference import Difference, difference_of
+from projections.iceberg.commits.files.unchecked_writes import check_may_add, check_may_remove
 from projections.iceberg.commits.given_json import Given
-from projections.iceberg.commits.new_files import NewFiles, VectorPlaces
 from projections.iceberg.commits.one_round_trip import TakesWrites
 from projections.iceberg.commits.requirements import MAIN, asserted_base, check_requirements
-from projections.iceberg.commits.schema_changes import renames
-from projections.iceberg.commits.snapshot_difference import Difference, difference_of
 from projections.iceberg.commits.table_changes import TableChange
 from projections.iceberg.commits.table_state import (
     BuiltOn,
@@ -36,7 +41,6 @@ from projections.iceberg.commits.table_state import (
     built_on,
     position_of_version,
 )
-from projections.iceberg.commits.unchecked_writes import check_may_add, check_may_remove
 from projections.iceberg.commits.updates import AskedSnapshot
 from projections.iceberg.errors import bad_request, commit_failed
 
@@ -126,7 +130,7 @@ def plan_new(change: TableChange, location: str, modified: int, places: VectorPl
     found = difference_of(files, chain[-1], {each.id for each in chain}, None)
     check_allowed(change.name, definition, chain, found)
     made = WritesOfTable(files, definition, FilesThen(files.paths, {}), places, 0).made(
-        found, chain, NewFiles(definition, new.spec, new.schema, modified), now=None
+        found, chain, NewDataFiles(definition, new.spec, new.schema, modified)
     )
     return TablePlan(change, None, {}, new, made, NOWHERE, chain[-1])
 
@@ -153,7 +157,7 @@ class Planner:
         if changes:
             definition = changed_definition(table.definition, **changes)
             changes = changes if definition != table.definition else {}
-        new = NewFiles(definition, changed.spec, changed.schema, modified)
+        new = NewDataFiles(definition, changed.spec, changed.schema, modified)
         if not chain:
             writes = self._emptied() if asked.is_replaced else None
             return TablePlan(change, table, changes, None, writes, self._now(), None)
@@ -179,7 +183,10 @@ class Planner:
                 )
         row = self._table.row
         return built_on(
-            self._table, base, lambda version: position_of_version(self._reads, row, version)
+            self._table,
+            self._metadata,
+            base,
+            lambda version: position_of_version(self._reads, row, version),
         )
 
     def _emptied(self) -> FileWrites:
@@ -192,7 +199,7 @@ class Planner:
         chain: Sequence[AskedSnapshot],
         base: BuiltOn,
         definition: TableDefinition,
-        new: NewFiles,
+        new: NewDataFiles,
         schema: Given,
     ) -> FileWrites:
         """Return the changes of files that new snapshots make on a base."""
@@ -212,14 +219,14 @@ class Planner:
                 "without files, and removes some"
             )
         then = self._table.files_at(base.version) if needs_base and base.version is not None else {}
-        now = FilesNow(self._table, files.paths, self._reads, len(found.added))
+        FilesNow(self._table, files.paths, self._reads).check_new(found.added)
         made = WritesOfTable(
             files,
             definition,
             FilesThen(files.paths, then),
             self._places,
             self._table.row.partitioned,
-        ).made(found, chain, new, now=now)
+        ).made(found, chain, new)
         if found.added and renames([*self._metadata["schemas"], schema]):
             check_names(files.storage, definition, schema, found.added)
         if self._asked.is_replaced:

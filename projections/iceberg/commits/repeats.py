@@ -10,7 +10,7 @@ from threading import Condition
 from typing import Final
 
 from ledger.core.conflicts.metadata_diff import properties
-from projections.iceberg.commits.definition_changes import TABLE_UUID
+from projections.iceberg.commits.definitions.definition_changes import TABLE_UUID
 from projections.iceberg.commits.table_changes import TableChange
 from projections.iceberg.commits.table_state import TableAsServed
 

@@ -1,14 +1,14 @@
 """A table as its commits see it: what they need of the served table, at one position."""
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.footprints import path_hash
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
-from projections.iceberg.commits.client_paths import TablePaths
-from projections.iceberg.commits.given_json import Given
+from projections.iceberg.commits.files.client_paths import TablePaths
+from projections.iceberg.commits.given_json import Given, shown
+from projections.iceberg.errors import bad_request
 
 Snapshots = Literal["all", "refs"]
 
@@ -18,15 +18,15 @@ class TableAsServed(Protocol):
 
     @property
     def row(self) -> TableRow:
-        """The table."""
+        """What it is called, and its incarnation."""
 
     @property
     def definition(self) -> TableDefinition:
-        """Its definition."""
+        """Its columns and properties at the position."""
 
     @property
     def version(self) -> int:
-        """Its version."""
+        """The newest one up to the position."""
 
     @property
     def position(self) -> int:
@@ -61,7 +61,7 @@ class TablesAsServed(Protocol):
 
 
 LOOKED_UP_MAX: Final = 64
-"""From so many new files on, all files of the table are looked at once."""
+"""So many new files of a commit are looked up one by one."""
 
 
 class BuiltOn(NamedTuple):
@@ -85,58 +85,67 @@ class FilesThen:
         self._paths, self._files = paths, files
 
     def get(self, key: str) -> FileRow | None:
-        """Return a file by its key, None if it is not there."""
+        """Return the live file of a key, None without one."""
         return self._files.get(self._paths.place(key))
 
 
 class FilesNow:
-    """The files that are live now, looked up one by one while there are few to look for."""
+    """The files that a table has and had, as far as a commit must not add them again."""
 
-    def __init__(self, table: TableAsServed, paths: TablePaths, reads: Reads, count: int) -> None:
+    def __init__(self, table: TableAsServed, paths: TablePaths, reads: Reads) -> None:
         self._table, self._paths, self._reads = table, paths, reads
-        self._is_few = count <= LOOKED_UP_MAX
 
-    @cached_property
-    def _files(self) -> FilesThen:
-        return FilesThen(self._paths, self._table.files_at(self._table.version))
+    def check_new(self, keys: Iterable[str]) -> None:
+        """Raise IcebergRefusal for a new file that the table has.
 
-    def get(self, key: str) -> FileRow | None:
-        """Return a file by its key, None if it is not there."""
-        if self._is_few and not self._reads.file_paths(self._table.row.table, path_hash(key)):
-            return None
-        return self._files.get(key)
+        Some files are also compared with all that it ever had: a commit that was sent again, and
+        whose files were compacted meanwhile, would bring its rows a second time.
+        """
+        number, several = self._table.row.table, list(keys)
+        for key in several[:LOOKED_UP_MAX]:
+            if key in self._reads.file_paths(number, path_hash(key)):
+                raise bad_request(
+                    f"the new file {shown(key)} is or was in the table already: write its rows "
+                    "into a file with another path"
+                )
+        if len(several) > LOOKED_UP_MAX:
+            live = FilesThen(self._paths, self._table.files_at(self._table.version))
+            for key in several:
+                if live.get(key) is not None:
+                    raise bad_request(f"the new file {shown(key)} is in the table already")
 
 
 def built_on(
-    table: TableAsServed, snapshot: int | None, position_of: Callable[[int], int]
+    table: TableAsServed, metadata: Given, snapshot: int | None, position_of: Callable[[int], int]
 ) -> BuiltOn:
     """Return the state of a table that a snapshot shows; None is the state without files.
 
-    A version that changed no file shows the snapshot of the version before it: the last one counts,
-    so that a change of columns since does not stand between.
+    `metadata` is what the table serves, `position_of` returns the position of a version. A version
+    that changed no file shows the snapshot of the version before it: the last one counts, so that a
+    change of columns since does not stand between.
     """
     if snapshot == table.current_snapshot_id:
-        found = None if snapshot is None else listed_at(table, snapshot)
+        found = None if snapshot is None else listed_at(metadata, snapshot)
         return BuiltOn(table.version, table.position, found, is_listed=True)
     if snapshot is None:
         return BuiltOn(None, table.row.created, None, is_listed=True)
     version = table.version_of(snapshot)
     if version is None:
         return BuiltOn(None, 0, None, is_listed=False)
-    manifest_list = listed_at(table, snapshot)
+    manifest_list = listed_at(metadata, snapshot)
     return BuiltOn(
         version, position_of(version), manifest_list, is_listed=manifest_list is not None
     )
 
 
-def listed_at(table: TableAsServed, snapshot: int) -> str | None:
+def listed_at(metadata: Given, snapshot: int) -> str | None:
     """Return the path of the manifest list of a served snapshot, None if it is not listed."""
-    listed: list[Given] = table.metadata("all")["snapshots"]
+    listed: list[Given] = metadata["snapshots"]
     return next((each["manifest-list"] for each in listed if each["snapshot-id"] == snapshot), None)
 
 
 def position_of_version(reads: Reads, row: TableRow, version: int) -> int:
-    """Return the position of a version of a table."""
+    """Return where in the log a version was committed."""
     found = reads.version_row(row.table, version=version)
     assert found is not None, f"table {row.table} shows version {version}, which it does not have"
     return found.position

@@ -18,12 +18,12 @@ from ledger.properties.known_properties import asks_for_marks
 from ledger.reads.port import FileRow
 from ledger.statements.marking import is_markable
 from ledger.work.noted_rows import added_again
-from projections.iceberg.commits.client_files import ClientFiles
+from projections.iceberg.commits.files.client_files import ClientFiles
+from projections.iceberg.commits.files.new_files import NewDataFiles, VectorPlaces
+from projections.iceberg.commits.files.row_deletes import deleted_before, deleted_in
+from projections.iceberg.commits.files.snapshot_difference import Difference
 from projections.iceberg.commits.given_json import shown
-from projections.iceberg.commits.new_files import NewFiles, VectorPlaces
-from projections.iceberg.commits.row_deletes import deleted_before, deleted_in
-from projections.iceberg.commits.snapshot_difference import Difference
-from projections.iceberg.commits.table_state import FilesNow, FilesThen
+from projections.iceberg.commits.table_state import FilesThen
 from projections.iceberg.commits.updates import AskedSnapshot
 from projections.iceberg.errors import bad_request, commit_failed
 
@@ -99,24 +99,13 @@ class WritesOfTable:
         self._partitioned = partitioned
 
     def made(
-        self,
-        change: Difference,
-        chain: Sequence[AskedSnapshot],
-        new: NewFiles,
-        *,
-        now: FilesNow | None,
+        self, change: Difference, chain: Sequence[AskedSnapshot], new: NewDataFiles
     ) -> FileWrites:
-        """Return the changes of files.
-
-        `now` are the files that are live as of now, None if all of them give way. Raises
-        IcebergRefusal for a file that is new and there, or gone and not there.
-        """
+        """Return the changes of files; raises IcebergRefusal for one that is gone and not there."""
         judgement = judgement_of(self._definition, chain, change)
         made = FileWrites(judgement, operation_of(chain, change))
         deleted = deleted_in(self._files, change, self._live.get)
         for key, entry in change.added.items():
-            if now is not None and now.get(key) is not None:
-                raise bad_request(f"the new file {shown(key)} is in the table already")
             file = new.made(key, entry, is_same=judgement == "same")
             rows = deleted.get(key)
             made.adds.append(self._places.with_rows(file, rows) if rows else file)

@@ -1,6 +1,6 @@
 """Files that a client has written and names: read within bounds, and only below the location.
 
-A commit of one table may make the server read so many bytes and entries, and no more. A file that
+What the server reads for a commit of one table is bounded in bytes and entries. A file that
 is absent, too large or of another form is the client's fault, and the commit is refused.
 """
 
@@ -22,7 +22,7 @@ from ledger.iceberg.manifests import (
 from ledger.iceberg.manifests.rows import ReadManifest
 from ledger.iceberg.position_deletes import read_position_deletes
 from ledger.iceberg.puffin import read_vector
-from projections.iceberg.commits.client_paths import TablePaths
+from projections.iceberg.commits.files.client_paths import TablePaths
 from projections.iceberg.commits.given_json import shown
 from projections.iceberg.errors import bad_request
 
@@ -30,7 +30,7 @@ BYTES_MAX: Final = 512 << 20
 """What all files of one commit may have together."""
 
 ENTRIES_MAX: Final = 500_000
-"""So many entries may all manifests of one commit have together."""
+"""The most entries that all manifests of one commit have together."""
 
 
 class ClientFiles:

@@ -14,8 +14,8 @@ from ledger.core.commands import TableDefinition
 from ledger.errors import LedgerError
 from ledger.files.footers import AT_ONCE, FieldInFile, fields_in
 from ledger.files.storage import Storage
+from projections.iceberg.commits.definitions.schema_changes import fields_by_id
 from projections.iceberg.commits.given_json import Given, shown
-from projections.iceberg.commits.schema_changes import fields_by_id
 from projections.iceberg.errors import bad_request
 
 FILES_MAX: Final = 10_000

@@ -17,8 +17,12 @@ from ledger.iceberg.partitioning import PARTITION_FIELDS, partition_columns_of
 from ledger.iceberg.schemas import FORMAT_VERSION, columns_of, key_text
 from ledger.iceberg.sort_orders import sort_properties
 from ledger.properties.column_lists import KEY, SORT
+from projections.iceberg.commits.definitions.schema_changes import (
+    check_columns,
+    check_new_ids,
+    check_readable,
+)
 from projections.iceberg.commits.given_json import Given, shown
-from projections.iceberg.commits.schema_changes import check_new_ids, check_readable
 from projections.iceberg.commits.updates import LAST, AskedChanges
 from projections.iceberg.errors import bad_request
 
@@ -44,7 +48,7 @@ class NewTable(NamedTuple):
     spec: Given
 
 
-class ChangedTable(NamedTuple):
+class AskedDefinition(NamedTuple):
     """What changes of a table, empty for nothing, and its schema and spec after that."""
 
     changes: TableChanges
@@ -60,6 +64,7 @@ def new_table(asked: AskedChanges, location: str) -> NewTable:
     schema = chosen("schema", "schema-id", asked.schemas, asked.current_schema, ())
     if schema is None:
         raise bad_request("a new table must have a schema, got none")
+    check_columns(schema)
     set_anew, _ = told_properties(asked)
     if key := key_text(schema):
         set_anew[KEY] = key
@@ -80,7 +85,7 @@ def new_table(asked: AskedChanges, location: str) -> NewTable:
 
 def table_changes(
     asked: AskedChanges, definition: TableDefinition, metadata: Given
-) -> ChangedTable:
+) -> AskedDefinition:
     """Return what updates change of a table with served metadata.
 
     Raises IcebergRefusal, and NoIcebergTypeError for what the ledger cannot hold.
@@ -90,6 +95,7 @@ def table_changes(
     before = one_of(metadata["schemas"], "schema-id", metadata["current-schema-id"])
     schema = chosen("schema", "schema-id", asked.schemas, asked.current_schema, metadata["schemas"])
     if schema is not None:
+        check_columns(schema)
         check_new_ids(schema, metadata["schemas"], metadata["last-column-id"])
         if metadata.get("current-snapshot-id") is not None and not asked.is_replaced:
             check_readable(before, schema)
@@ -119,7 +125,7 @@ def table_changes(
         changes["properties"] = set_anew
     if lost:
         changes["unset"] = lost
-    return ChangedTable(changes, used, divided)
+    return AskedDefinition(changes, used, divided)
 
 
 def chosen(

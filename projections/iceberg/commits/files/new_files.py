@@ -15,9 +15,9 @@ from ledger.iceberg.statistics import stats_of
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.file_list import AddFile
 from ledger.log.wire.inline_vectors import inline_vector, with_vector
+from projections.iceberg.commits.files.snapshot_difference import NewEntry
+from projections.iceberg.commits.files.unchecked_writes import check_values
 from projections.iceberg.commits.given_json import Given, shown
-from projections.iceberg.commits.snapshot_difference import NewEntry
-from projections.iceberg.commits.unchecked_writes import check_values
 from projections.iceberg.errors import bad_request
 
 VECTOR_BYTES_MAX: Final = 32 << 10
@@ -27,7 +27,7 @@ INLINE_BYTES_MAX: Final = 256 << 10
 """So many bytes of vectors may one commit put into the log in each table."""
 
 
-class NewFiles:
+class NewDataFiles:
     """Makes the files that a commit adds to one table, for its definition after the commit.
 
     `spec` and `schema` are Iceberg's JSON of that definition.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ledger.iceberg.manifests import ADDED, DATA, DELETED, EQUALITY_DELETES, EXISTING
 from ledger.iceberg.manifests.rows import ManifestEntry, ManifestFile
-from projections.iceberg.commits.client_files import ClientFiles
+from projections.iceberg.commits.files.client_files import ClientFiles
 from projections.iceberg.commits.given_json import Given, shown
 from projections.iceberg.commits.updates import AskedSnapshot
 from projections.iceberg.errors import bad_request, commit_failed
@@ -74,7 +74,8 @@ def difference_of(
 
     `made` are the ids of all snapshots of the commit, `base_list` is the path of the base's list,
     None for a base without files. Without `is_listed` the base is so old that its list is not
-    known: then only a commit that adds files can be told from its base. Raises IcebergRefusal.
+    known: then its difference is known only if the commit adds files and nothing else. Raises
+    IcebergRefusal.
     """
     listed = files.manifest_list(head.manifest_list)
     if is_listed:
