@@ -1,12 +1,14 @@
 """A session of Spark with Iceberg's runtime, in the environment that `spark_environment` makes.
 
-Nothing of the project is imported: that environment has only Spark.
+Nothing of the product is imported: that environment has only Spark.
 """
 
 import json
 import sys
 from pathlib import Path
 from typing import Any, Final
+
+from tests.iceberg.clients.canonical import texts
 
 EXTENSIONS: Final = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
@@ -45,11 +47,11 @@ def main() -> None:
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         try:
-            rows = [row.asDict(recursive=True) for row in spark.sql(json.loads(line)).collect()]
-            answer: Any = {"rows": rows}
+            found = spark.sql(json.loads(line)).collect()
+            answer: Any = {"rows": texts(row.asDict(recursive=True) for row in found)}
         except Exception as error:  # noqa: BLE001 - the asking test judges it
             answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer, default=repr), flush=True)
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

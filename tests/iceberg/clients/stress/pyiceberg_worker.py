@@ -11,7 +11,6 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
     ValidationException,
 )
-from pyiceberg.expressions import EqualTo
 
 from tests.iceberg.clients.stress.journal import COUNTS, LINES, LINES_EACH
 from tests.iceberg.clients.stress.turns import take_turns, told
@@ -42,7 +41,7 @@ class PyicebergWorker:
 
     def count(self, operation: str, counter: int) -> None:
         """Count a row up: read it, and put another one in its place."""
-        table, here = self._catalog.load_table(COUNTS), EqualTo("id", counter)
+        table, here = self._catalog.load_table(COUNTS), f"id = {counter}"
         (row,) = table.scan(here).to_arrow().to_pylist()
         new: dict[str, Any] = {**row, "value": row["value"] + 1, "operation": operation}
         table.overwrite(pa.Table.from_pylist([new], schema=COUNTER), overwrite_filter=here)

@@ -1,0 +1,93 @@
+"""All readers of one table: the SDK, the published Delta log, and the clients of the catalog.
+
+Each returns the rows as `canonical` texts, of the newest version or as of a position.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from pyiceberg.catalog import Catalog, load_catalog
+
+from ledger.client import Ledger
+from ledger.properties.column_mapping import is_published
+from projections.delta.table_state import folder_of
+from tests.iceberg.clients.canonical import texts
+from tests.iceberg.clients.duckdb_client import attached
+from tests.tables.delta_readers import by_deltalake, by_duckdb
+
+VERSIONS_MAX: Final = 100_000
+
+
+class Served(NamedTuple):
+    """A ledger and the address of its catalog; `publish` brings the Delta logs up to date."""
+
+    ledger: Ledger
+    uri: str
+    publish: Callable[[], object] = lambda: None
+
+
+def pyiceberg_catalog(uri: str, warehouse: str = "lake", **more: str) -> Catalog:
+    """Return the catalog as pyiceberg has it."""
+    return load_catalog("lake", type="rest", uri=uri, warehouse=warehouse, **more)
+
+
+def by_pyiceberg(uri: str, table: str, warehouse: str = "lake", **more: str) -> list[str]:
+    """Return the rows as pyiceberg reads them."""
+    found = pyiceberg_catalog(uri, warehouse, **more).load_table(table)
+    return texts(found.scan().to_arrow().to_pylist())
+
+
+def by_planning_server(uri: str, table: str, warehouse: str = "lake") -> list[str]:
+    """Return the rows as pyiceberg reads them by the files that the server plans."""
+    return by_pyiceberg(uri, table, warehouse, **{"scan-planning-mode": "server"})
+
+
+def by_iceberg_in_duckdb(uri: str, table: str, warehouse: str = "lake") -> list[str]:
+    """Return the rows as DuckDB's extension reads them."""
+    with attached(uri, warehouse) as connection:
+        return duckdb_rows(connection, f"SELECT * FROM lake.{table}")
+
+
+def duckdb_rows(connection: Any, query: str) -> list[str]:
+    """Return the rows of a query of DuckDB."""
+    return texts(connection.execute(query).to_arrow_table().to_pylist())
+
+
+ICEBERG: Final[Mapping[str, Callable[[str, str, str], list[str]]]] = {
+    "pyiceberg": by_pyiceberg,
+    "pyiceberg, planned by the server": by_planning_server,
+    "DuckDB": by_iceberg_in_duckdb,
+}
+DELTA: Final = {"deltalake": by_deltalake, "DuckDB's Delta": by_duckdb}
+
+
+def agreed(
+    lake: Served,
+    table: str,
+    more: Mapping[str, Callable[[], list[str]]] | None = None,
+    *,
+    position: int | None = None,
+) -> list[str]:
+    """Return the rows of a table, once all readers have shown the same ones.
+
+    `more` are further readers by name. With a `position` the catalog is pinned to it.
+    """
+    row = lake.ledger.table(table)
+    found = lake.ledger.scan(table, position=position)
+    wanted = texts(found.to_arrow().to_pylist())
+    warehouse = "lake" if position is None else f"lake@{position}"
+    seen = {name: read(lake.uri, table, warehouse) for name, read in ICEBERG.items()}
+    seen |= {name: read() for name, read in (more or {}).items()}
+    if is_published(row.definition):
+        lake.publish()
+        folder, version = folder_of(row.definition), version_at(lake.ledger, table, position)
+        seen |= {name: texts(read(folder, version).to_pylist()) for name, read in DELTA.items()}
+    differing = {name: rows for name, rows in seen.items() if rows != wanted}
+    assert differing == {}, f"{table}: the SDK has {wanted}"
+    return wanted
+
+
+def version_at(ledger: Ledger, table: str, position: int | None) -> int:
+    """Return the newest version of a table, or the newest as of a position."""
+    known = ledger.history(table, VERSIONS_MAX if position is not None else 1)
+    return next(each.version for each in known if position is None or each.position <= position)
