@@ -22,7 +22,7 @@ def with_extensions() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def attach(connection: Any, uri: str, name: str = "lake", warehouse: str = "lake") -> None:
+def attach(connection: Any, uri: str, name: str = "lake", warehouse: str = "main") -> None:
     """Attach a catalog under a name; `warehouse` may end with `@POSITION`."""
     connection.execute(
         f"ATTACH '{warehouse}' AS {name} "
@@ -31,7 +31,7 @@ def attach(connection: Any, uri: str, name: str = "lake", warehouse: str = "lake
 
 
 @contextmanager
-def attached(uri: str, warehouse: str = "lake") -> Iterator[Any]:
+def attached(uri: str, warehouse: str = "main") -> Iterator[Any]:
     """Yield a connection with a catalog attached as `lake`."""
     with with_extensions() as connection:
         attach(connection, uri, warehouse=warehouse)

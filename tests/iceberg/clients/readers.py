@@ -26,23 +26,23 @@ class Served(NamedTuple):
     publish: Callable[[], object] = lambda: None
 
 
-def pyiceberg_catalog(uri: str, warehouse: str = "lake", **more: str) -> Catalog:
+def pyiceberg_catalog(uri: str, warehouse: str = "main", **more: str) -> Catalog:
     """Return the catalog as pyiceberg has it."""
     return load_catalog("lake", type="rest", uri=uri, warehouse=warehouse, **more)
 
 
-def by_pyiceberg(uri: str, table: str, warehouse: str = "lake", **more: str) -> list[str]:
+def by_pyiceberg(uri: str, table: str, warehouse: str = "main", **more: str) -> list[str]:
     """Return the rows as pyiceberg reads them."""
     found = pyiceberg_catalog(uri, warehouse, **more).load_table(table)
     return texts(found.scan().to_arrow().to_pylist())
 
 
-def by_planning_server(uri: str, table: str, warehouse: str = "lake") -> list[str]:
+def by_planning_server(uri: str, table: str, warehouse: str = "main") -> list[str]:
     """Return the rows as pyiceberg reads them by the files that the server plans."""
     return by_pyiceberg(uri, table, warehouse, **{"scan-planning-mode": "server"})
 
 
-def by_iceberg_in_duckdb(uri: str, table: str, warehouse: str = "lake") -> list[str]:
+def by_iceberg_in_duckdb(uri: str, table: str, warehouse: str = "main") -> list[str]:
     """Return the rows as DuckDB's extension reads them."""
     with attached(uri, warehouse) as connection:
         return duckdb_rows(connection, f"SELECT * FROM lake.{table}")
@@ -75,7 +75,7 @@ def agreed(
     row = lake.ledger.table(table)
     found = lake.ledger.scan(table, position=position)
     wanted = texts(found.to_arrow().to_pylist())
-    warehouse = "lake" if position is None else f"lake@{position}"
+    warehouse = "main" if position is None else f"main@{position}"
     seen = {name: read(lake.uri, table, warehouse) for name, read in ICEBERG.items()}
     seen |= {name: read() for name, read in (more or {}).items()}
     if is_published(row.definition):

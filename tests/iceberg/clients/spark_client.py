@@ -45,7 +45,7 @@ class SparkClient:
 
 
 @contextmanager
-def spark_client(uri: str, warehouse: str = "lake") -> Iterator[SparkClient]:
+def spark_client(uri: str, warehouse: str = "main") -> Iterator[SparkClient]:
     """Run a session until the end of the block; the environment must be there."""
     program = "tests.iceberg.clients.spark_session"
     process = subprocess.Popen(

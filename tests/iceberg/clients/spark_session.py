@@ -13,7 +13,7 @@ from tests.iceberg.clients.canonical import texts
 EXTENSIONS: Final = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
-def session(uri: str, jar: Path, warehouse: str = "lake") -> Any:
+def session(uri: str, jar: Path, warehouse: str = "main") -> Any:
     """Return a session whose catalog `lake` is an Iceberg catalog."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - loads Spark
 

@@ -33,7 +33,7 @@ class PyicebergWorker:
     """Works through one catalog; every operation loads its table anew."""
 
     def __init__(self, uri: str) -> None:
-        self._catalog = load_catalog("lake", type="rest", uri=uri, warehouse="lake")
+        self._catalog = load_catalog("lake", type="rest", uri=uri, warehouse="main")
 
     def append(self, operation: str) -> None:
         """Append lines."""
