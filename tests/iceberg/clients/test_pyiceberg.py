@@ -277,7 +277,7 @@ def test_types_keep_their_values(lake: Served) -> None:
         "day": date(1969, 12, 31),
         "at": datetime(1969, 12, 31, 23, 59, tzinfo=UTC),
         "s": "ä\u0000'",
-        "local": datetime(2026, 3, 29, 2, 30),
+        "local": datetime.fromisoformat("2026-03-29T02:30:00"),
         "raw": b"\x00\xff",
         "small": -300,
     }

@@ -16,12 +16,19 @@ ON_READ: Final = (
     "'write.delete.mode'='merge-on-read', 'write.update.mode'='merge-on-read', "
     "'write.merge.mode'='merge-on-read'"
 )
+MERGE: Final = (
+    "MERGE INTO lake.{t} t USING (SELECT 10 AS id, 'm' AS v UNION ALL SELECT 77, 'n') s "
+    "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+)
+FILL: Final = (
+    "INSERT INTO lake.{t} SELECT id, timestamp'1969-12-31 12:00:00' + make_interval(0, 0, 0, "
+    "int(id)), concat('v', id) FROM range(10)"
+)
 STATEMENTS: Final = (
     "INSERT INTO lake.{t} VALUES (10, 'spark'), (11, NULL)",
     "UPDATE lake.{t} SET v = 'upd' WHERE id = 2",
     "DELETE FROM lake.{t} WHERE id = 3",
-    "MERGE INTO lake.{t} t USING (SELECT 10 AS id, 'm' AS v UNION ALL SELECT 77, 'n') s "
-    "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    MERGE,
     "DELETE FROM lake.{t} WHERE v IS NULL",
     "CALL lake.system.rewrite_data_files(table => '{t}', options => map('rewrite-all', 'true'))",
     "UPDATE lake.{t} SET v = concat(v, '!') WHERE id > 5",
@@ -33,8 +40,7 @@ STATEMENTS: Final = (
     "DELETE FROM lake.{t}",
 )
 PARTITIONED: Final = (
-    "INSERT INTO lake.{t} SELECT id, timestamp'1969-12-31 12:00:00' + make_interval(0, 0, 0, "
-    "int(id)), concat('v', id) FROM range(10)",
+    FILL,
     "DELETE FROM lake.{t} WHERE id = 3",
     "UPDATE lake.{t} SET s = 'other' WHERE ts >= timestamp'1970-01-05 00:00:00'",
     "ALTER TABLE lake.{t} ADD PARTITION FIELD truncate(1, id)",
@@ -93,7 +99,7 @@ def test_partitions_by_transforms(lake: Served, spark: SparkClient) -> None:
     assert followed(lake, spark, "sp.b", PARTITIONED) == ["{one: 1}", "{one: 2}"]
 
 
-def test_row_ids_of_format_3_stay_with_their_rows(lake: Served, spark: SparkClient) -> None:
+def test_row_ids_of_format_3_stay_with_their_rows(spark: SparkClient) -> None:
     spark.sql("CREATE NAMESPACE lake.sp")
     spark.sql(
         f"CREATE TABLE lake.sp.r USING iceberg TBLPROPERTIES ('format-version'='3', {ON_READ}) "
