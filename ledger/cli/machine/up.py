@@ -23,6 +23,9 @@ PortOption = Annotated[
 PublishOption = Annotated[
     bool, typer.Option("--publish", help="Run the publisher of Delta logs too.")
 ]
+IcebergOption = Annotated[
+    bool, typer.Option("--iceberg", help="Run a REST catalog for clients of Apache Iceberg too.")
+]
 SecureOption = Annotated[
     bool,
     typer.Option(
@@ -46,6 +49,7 @@ def up(
     sequencers: Annotated[int, typer.Option(min=1, help="One leads, the rest stand by.")] = 2,
     caches: Annotated[int, typer.Option(min=0, help="Metadata caches, each a process.")] = 0,
     publish: PublishOption = False,
+    iceberg: IcebergOption = False,
     spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,
     http: Annotated[
         str | None,
@@ -75,10 +79,13 @@ def up(
         sequencers=sequencers,
         caches=caches,
         with_publisher=publish,
+        with_iceberg=iceberg,
         with_spark=spark,
         http=loaded.given("follower.http"),
         cache_http=loaded.given("cache.http"),
         publisher_http=loaded.given("publisher.http"),
+        iceberg_http=loaded.given("iceberg.http"),
+        warehouse=found.warehouse,
         notifier_http=loaded.given("notifier.http"),
         notifier=found.notifier,
         lease_s=lease_s,
