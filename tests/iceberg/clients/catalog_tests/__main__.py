@@ -55,9 +55,9 @@ def fetch(jars: Path) -> None:
     subprocess.run(command, check=True)
 
 
-def run(jars: Path, place: Path, reports: Path, uri: str, warehouse: str, only: str | None) -> None:
-    """Compile the class of tests, and run it; the reports are XML."""
-    classes = place / "classes"
+def run(jars: Path, place: Path, uri: str, *, warehouse: str, only: str | None) -> Path:
+    """Compile the class of tests, and run it; return the folder of its reports, as XML."""
+    classes, reports = place / "classes", place / "reports"
     compiler = ["javac", "-proc:none", "-cp", f"{jars}/*", "-d", str(classes)]
     subprocess.run([*compiler, str(HERE / f"{TESTS}.java")], check=True)
     (console,) = jars.glob("junit-platform-console-standalone-*.jar")

@@ -133,7 +133,8 @@ class Processes:
                 yield from role.failures()
 
     def _of_catalog(self) -> Sequence[str]:
-        return "--http", self._http, "--store", str(self._site.store)
+        warehouse = f"warehouse={self._site.folder / 'warehouse'}"
+        return "--http", self._http, "--store", str(self._site.store), "--set", warehouse
 
     def _served(self, kind: str, name: str, *options: str) -> Recorded:
         arguments = ("serve", kind, *options, *self._site.options, "--with-parent")
