@@ -140,12 +140,7 @@ class StateReads(Reads):
 
     @in_turn
     def definitions(
-        self,
-        table: int,
-        position: int | None = None,
-        *,
-        after: int = 0,
-        limit: int | None = None,
+        self, table: int, position: int | None = None, *, after: int = 0, limit: int | None = None
     ) -> Sequence[DefinitionRow]:
         place = self._applied(position)
         known = self._fold.definitions.get(table, ())
