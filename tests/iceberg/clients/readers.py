@@ -27,7 +27,7 @@ class Served(NamedTuple):
 
 
 def pyiceberg_catalog(uri: str, warehouse: str = "main", **more: str) -> Catalog:
-    """Return the catalog as pyiceberg has it."""
+    """Connect; `more` are further settings of the client."""
     return load_catalog("lake", type="rest", uri=uri, warehouse=warehouse, **more)
 
 

@@ -33,7 +33,7 @@ def folder() -> Path:
 
 
 def python() -> Path:
-    """Return its Python."""
+    """Return the program that runs there."""
     return folder() / "bin/python"
 
 

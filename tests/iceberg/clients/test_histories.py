@@ -119,7 +119,7 @@ def duck(lake: Served) -> Iterator[Any]:
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("parts", [[], ["day"]], ids=["whole", "by day"])
-def test_random_statements(lake: Served, duck: Any, seed: int, parts: list[str]) -> None:
+def test_random_statements_of_several_clients(lake: Served, duck: Any, seed: int, parts: list[str]) -> None:
     form, grain = (("2", "files"), ("2", "marks"), ("3", "marks"), ("3", "files"))[seed % 4]
     properties = {PUBLISH: "delta", "lakeledger.rows": grain, "iceberg.format-version": form}
     lake.ledger.create_table(

@@ -60,7 +60,7 @@ class Journal:
         return operation
 
     def end(self, operation: str, outcome: str, why: str = "") -> None:
-        """Note the outcome of an operation."""
+        """Note what became of it, and the words of an error."""
         self._write(operation=operation, outcome=outcome, why=why[:WHY_MAX])
 
     def __enter__(self) -> Self:
