@@ -170,6 +170,11 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         """The position of this client's last write. A read with it sees that write."""
         return self._view.token()
 
+    @property
+    def warehouse(self) -> str:
+        """The folder below which new tables without a location lie, "" without one."""
+        return self._names.new_tables.warehouse
+
     def snapshot(self) -> ValidTxnList:
         """Return the valid txns of a reader without a txn; this client's commits are included."""
         return self._view.reads().valid_txns()

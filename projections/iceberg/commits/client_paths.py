@@ -9,11 +9,12 @@ path as `file:/x`, `file:///x` and `/x`. The ledger gets it relative to the loca
 from functools import cached_property
 from typing import Final
 
-from ledger.core.partitions.file_paths import FILE, LOCAL, parts_of, path_key
+from ledger.core.partitions.file_paths import FILE, LOCAL, is_absolute, parts_of
 from ledger.definitions.locations import FAMILIES, as_stored
 from ledger.files.places import Place
 from projections.iceberg.commits.given_json import shown
 from projections.iceberg.errors import bad_request
+from projections.iceberg.served.paths import place_key
 
 PATH_CHARS_MAX: Final = 2_000
 ODD: Final = ("", ".", "..")
@@ -26,6 +27,7 @@ class TablePaths:
     def __init__(self, location: str) -> None:
         self.location = as_stored(location)
         self._home = home_of(self.location)
+        self._start = f"{place_key(self.location)}/"
 
     @cached_property
     def _place(self) -> Place:
@@ -70,13 +72,19 @@ class TablePaths:
         return inner
 
     def key(self, path: str) -> str:
-        """Return the key of a path in the log, or of a relative one: equal for one file."""
-        found = path_key(path, self.location)
-        family, authority, folder = home_of(found)
-        start = f"{self._home[2]}/"
-        if (family, authority) == self._home[:2] and folder.startswith(start):
-            return folder[len(start) :]
-        return found
+        """Return the key of a path, equal for one file: relative to the location, if it is there.
+
+        Nothing is refused: the path may be of a file that the table has already.
+        """
+        return self.relative(place_key(path))
+
+    def relative(self, place: str) -> str:
+        """Return the key of a place, which is a path in the form of `place_key`."""
+        return place.removeprefix(self._start) if place.startswith(self._start) else place
+
+    def place(self, key: str) -> str:
+        """Return the place of a key, in the form of `place_key`."""
+        return key if is_absolute(key) else f"{self._start}{key}"
 
 
 def home_of(path: str) -> tuple[str, str, str]:

@@ -5,9 +5,9 @@ do not see. A definition has one schema, one spec and one order: another one tha
 the one that is used.
 """
 
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
-from uuid import UUID as Uuid
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
@@ -15,30 +15,41 @@ from ledger.definitions.definitions import TableChanges
 from ledger.definitions.locations import is_one_place
 from ledger.iceberg.partitioning import PARTITION_FIELDS, partition_columns_of
 from ledger.iceberg.schemas import FORMAT_VERSION, columns_of, key_text
-from ledger.iceberg.sort_orders import SORT_ORDER, sort_properties
+from ledger.iceberg.sort_orders import sort_properties
 from ledger.properties.column_lists import KEY, SORT
-from projections.iceberg.commits.given_json import Given, number_in, shown
+from projections.iceberg.commits.given_json import Given, shown
 from projections.iceberg.commits.schema_changes import check_new_ids, check_readable
 from projections.iceberg.commits.updates import LAST, AskedChanges
 from projections.iceberg.errors import bad_request
 
 TABLE_UUID: Final = "iceberg.table-uuid"
-OWN: Final = frozenset({TABLE_UUID, FORMAT_VERSION, PARTITION_FIELDS, SORT_ORDER})
+OWN: Final = frozenset({TABLE_UUID, FORMAT_VERSION, PARTITION_FIELDS})
 """Properties in which the ledger keeps Iceberg's own facts."""
 
 COLLECTED: Final = "gc.enabled"
 VERSION: Final = "format-version"
 VERSIONS: Final = (2, 3)
 UNSORTED: Final = 0
+UNDIVIDED: Final[Given] = {"spec-id": 0, "fields": []}
 
 
 class NewTable(NamedTuple):
-    """A table that is to be created."""
+    """A table that is to be created; `schema` and `spec` are its JSON in Iceberg."""
 
     columns: Sequence[Column]
     partition_columns: Sequence[str]
     location: str
     properties: Mapping[str, str]
+    schema: Given
+    spec: Given
+
+
+class ChangedTable(NamedTuple):
+    """What changes of a table, empty for nothing, and its schema and spec after that."""
+
+    changes: TableChanges
+    schema: Given
+    spec: Given
 
 
 def new_table(asked: AskedChanges, location: str) -> NewTable:
@@ -52,11 +63,9 @@ def new_table(asked: AskedChanges, location: str) -> NewTable:
     set_anew, _ = told_properties(asked)
     if key := key_text(schema):
         set_anew[KEY] = key
-    spec = chosen("spec", "spec-id", asked.specs, asked.default_spec, ())
-    columns: list[str] = []
-    if spec is not None:
-        columns, fields = partition_columns_of(spec, schema)
-        set_anew |= {PARTITION_FIELDS: fields} if columns else {}
+    spec = chosen("spec", "spec-id", asked.specs, asked.default_spec, ()) or UNDIVIDED
+    columns, fields = partition_columns_of(spec, schema)
+    set_anew |= {PARTITION_FIELDS: fields} if columns else {}
     order = chosen("sort-order", "order-id", asked.orders, asked.default_order, ())
     if order is not None:
         set_anew |= sort_properties(order, schema)
@@ -66,13 +75,13 @@ def new_table(asked: AskedChanges, location: str) -> NewTable:
         set_anew[FORMAT_VERSION] = str(version)
     if asked.uuid is not None:
         set_anew[TABLE_UUID] = uuid_text(asked.uuid)
-    return NewTable(columns_of(schema), columns, location, set_anew)
+    return NewTable(columns_of(schema), columns, location, set_anew, schema, spec)
 
 
 def table_changes(
     asked: AskedChanges, definition: TableDefinition, metadata: Given
-) -> TableChanges:
-    """Return what updates change of a table with served metadata, empty for nothing.
+) -> ChangedTable:
+    """Return what updates change of a table with served metadata.
 
     Raises IcebergRefusal, and NoIcebergTypeError for what the ledger cannot hold.
     """
@@ -90,15 +99,15 @@ def table_changes(
     used = before if schema is None else schema
     specs = metadata["partition-specs"]
     spec = chosen("spec", "spec-id", asked.specs, asked.default_spec, specs)
+    divided = spec or one_of(specs, "spec-id", metadata["default-spec-id"])
     if spec is not None or schema is not None:
-        divided = spec or one_of(specs, "spec-id", metadata["default-spec-id"])
         changes["partition_columns"], fields = partition_columns_of(divided, used)
         if spec is not None:
             put_or_unset(set_anew, unset, {PARTITION_FIELDS: fields}, (PARTITION_FIELDS,))
     orders = metadata["sort-orders"]
     order = chosen("sort-order", "order-id", asked.orders, asked.default_order, orders)
     if order is not None:
-        put_or_unset(set_anew, unset, sort_properties(order, used), (SORT, SORT_ORDER))
+        put_or_unset(set_anew, unset, sort_properties(order, used), (SORT,))
     set_anew |= told_version(asked, metadata[VERSION])
     check_uuid(asked, metadata["table-uuid"])
     if asked.location is not None and not is_one_place(asked.location, definition.location):
@@ -110,7 +119,7 @@ def table_changes(
         changes["properties"] = set_anew
     if lost:
         changes["unset"] = lost
-    return changes
+    return ChangedTable(changes, used, divided)
 
 
 def chosen(
@@ -213,7 +222,7 @@ def check_uuid(asked: AskedChanges, present: str) -> None:
 def uuid_text(given: str) -> str:
     """Return a uuid in its usual form; raises IcebergRefusal for another text."""
     try:
-        return str(Uuid(given))
+        return str(uuid.UUID(given))
     except ValueError:
         raise bad_request(f"the uuid of a table must be a uuid, got {shown(given)}") from None
 
@@ -225,8 +234,3 @@ def check_movable(location: str, metadata: Given) -> None:
             f"a table with files must stay at {metadata['location']}, got the location "
             f"{shown(location)}: paths of its files start there. Create another table"
         )
-
-
-def highest_id(metadata: Given) -> int:
-    """Return the highest id of a field that a table ever had."""
-    return number_in(metadata, "last-column-id", "the metadata")

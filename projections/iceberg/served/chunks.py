@@ -1,4 +1,4 @@
-"""Chunks: the entries of a table in groups, so that a change of a few leaves most groups as they are.
+"""Chunks: the entries of a table in groups, of which a change of a few entries touches few.
 
 Entries are ordered by the version that added them, then by path. Those of recent versions stay in a
 group for each version. The older ones are cut into chunks after entries that the hash of their path
@@ -19,7 +19,7 @@ RECENT: Final = 16
 
 
 class Sizes(NamedTuple):
-    """A chunk ends after one of `one_in` entries, on average, and after `entries_max` at the latest."""
+    """A chunk ends after one of `one_in` entries on average, and has `entries_max` at most."""
 
     one_in: int = 256
     entries_max: int = 2_048
@@ -29,7 +29,7 @@ SIZES: Final = Sizes()
 
 
 class Keyed(Protocol):
-    """An entry of a table: the version that added it, its path, and what must be alike in a chunk."""
+    """An entry of a table, in the order of versions and paths."""
 
     @property
     def version(self) -> int:
@@ -186,11 +186,9 @@ def edited(
     made: list[Chunk[Entry]] = []
     number, is_dirty = 0, False
     while number < max(1, len(chunks)):
-        following = chunks[number : number + 1]
-        if number not in by_chunk and not (
-            is_dirty and is_open(made, following[0].entries[0], sizes)
-        ):
-            made += following
+        is_same = number not in by_chunk
+        if is_same and not (is_dirty and is_open(made, chunks[number].entries[0], sizes)):
+            made.append(chunks[number])
             number, is_dirty = number + 1, False
             continue
         entries, before = list[Entry](), list[Chunk[Entry]]()

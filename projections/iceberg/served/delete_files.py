@@ -15,8 +15,8 @@ from ledger.log.wire.file_extras import DeletionVector
 from projections.iceberg.served.entries import DeletesEntry
 from projections.iceberg.served.metadata_folder import PREFIX, MetadataFolder, digest_of
 from projections.iceberg.served.paths import file_text
+from projections.iceberg.served.shapes import ROW_IDS_FROM
 
-VECTORS_FROM: Final = 3
 PUFFIN: Final = ".puffin"
 DELETES: Final = "-deletes.parquet"
 FRAME_BYTES: Final = 8
@@ -53,7 +53,7 @@ def delete_file(entry: DeletesEntry, data_path: str, folder: MetadataFolder) -> 
         return DeleteFile(path, size, "PUFFIN", None, vector.offset, length)
     rows = rows_in(portable(deleted_rows(folder.storage, vector)))
     name = own_name(entry, data_path)
-    if entry.format_version >= VECTORS_FROM:
+    if entry.format_version >= ROW_IDS_FROM:
         data, (blob,) = puffin_bytes([VectorBlob(data_path, rows)])
         made = DeleteFile(folder.place(name), len(data), "PUFFIN", None, *blob)
     else:
@@ -70,7 +70,7 @@ def gone_file(entry: DeletesEntry, data_path: str, folder: MetadataFolder) -> De
     It may be there no more, and nothing reads it: its size is that of its vector.
     """
     vector = vector_of(entry)
-    is_vector = entry.format_version >= VECTORS_FROM
+    is_vector = entry.format_version >= ROW_IDS_FROM
     length = vector.size + FRAME_BYTES if is_vector else None
     if is_served_in_place(entry, vector):
         path = file_text(folder.storage.location, path_of(vector), folder.storage)
@@ -89,11 +89,11 @@ def vector_of(entry: DeletesEntry) -> DeletionVector:
 
 def is_served_in_place(entry: DeletesEntry, vector: DeletionVector) -> bool:
     """Return whether readers find a vector where it lies."""
-    return entry.format_version >= VECTORS_FROM and is_puffin(vector)
+    return entry.format_version >= ROW_IDS_FROM and is_puffin(vector)
 
 
 def own_name(entry: DeletesEntry, data_path: str) -> str:
     """Return the name of a delete file, which tells its data file and its vector."""
     said = f"{data_path}\0{vector_of(entry).id}\0{entry.format_version}".encode()
-    suffix = PUFFIN if entry.format_version >= VECTORS_FROM else DELETES
+    suffix = PUFFIN if entry.format_version >= ROW_IDS_FROM else DELETES
     return f"{PREFIX}{digest_of(said)}{suffix}"

@@ -63,7 +63,7 @@ def has_deletes(file: FileRow) -> bool:
 
 
 def is_same_data(before: FileRow, after: FileRow) -> bool:
-    """Return whether a file stays, under another vector, when a commit removes and adds its path."""
+    """Return whether a path that a commit removes and adds is a file that stays, with deletes."""
     is_alike = before.size == after.size and before.partition == after.partition
     return is_alike and has_deletes(after)
 

@@ -62,7 +62,7 @@ class TableFold:
         if newest.version == self.row.version:
             return
         self.shapes.take(definitions(reads, self._table, self.shapes.position, newest.position))
-        if self._has_row_ids is not (self.shapes.at(newest.position).shape.format_version > 2):
+        if self._has_row_ids is not (self.shapes.at(newest.position).shape.has_row_ids):
             # Files get row ids with format 3, also those from before.
             raise LostStateError
         rows = list(versions_between(reads, self._table, self.row.version + 1, newest.version))
@@ -84,7 +84,7 @@ class TableFold:
     def _begin(self, reads: Reads, position: int) -> None:
         newest = newest_row(reads, self._table, position)
         self.shapes.take(definitions(reads, self._table, 0, newest.position))
-        self._has_row_ids = self.shapes.at(newest.position).shape.format_version > 2
+        self._has_row_ids = self.shapes.at(newest.position).shape.has_row_ids
         first = next(iter(changes_between(reads, self._table, 0, 0, limit=1)), None)
         row = reads.version_row(self._table, version=0)
         noted = row is not None and noted_id(row) is not None
@@ -170,9 +170,9 @@ class TableFold:
                     row,
                     self.snapshot_id(row.version),
                     self.sequence(row.version),
-                    self.shapes.at(row.position),
-                    change,
-                    self.files,
+                    shown=self.shapes.at(row.position),
+                    change=change,
+                    files=self.files,
                 )
             )
 

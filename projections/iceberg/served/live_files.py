@@ -103,7 +103,7 @@ class LiveFiles:
         for row in files:
             found = origins.get(row.path, Origin(row.version, row.added))
             first = first_rows.get((found.version, row.path))
-            entry = self._entry(row, found, first, with_ids(found.version))
+            entry = self._entry(row, found, first, with_ids=with_ids(found.version))
             self._put(entry, row)
         self.data = chunked((each.entry for each in self._by_path.values()), version)
         deletes = [each.deletes for each in self._by_path.values() if each.deletes is not None]
@@ -129,7 +129,7 @@ class LiveFiles:
                     entry = entry._replace(file=row)
             else:
                 origin = Origin(version, row.added)
-                entry = self._entry(row, origin, firsts.get(path), with_ids)
+                entry = self._entry(row, origin, firsts.get(path), with_ids=with_ids)
             self._put(entry, row)
         return self._changed(version, before, come, changes)
 
@@ -164,7 +164,7 @@ class LiveFiles:
         return rows_in(row, self._storage(self._shapes.at(row.added).definition))
 
     def _entry(
-        self, row: FileRow, origin: Origin, first_row: int | None, with_ids: bool
+        self, row: FileRow, origin: Origin, first_row: int | None, *, with_ids: bool
     ) -> DataEntry:
         shape = self._shapes.at(origin.position).shape
         by_name = not with_ids and is_foreign(row.path)
@@ -263,7 +263,7 @@ def first_rows_of(
 def is_other_metrics(before: FileRow, after: FileRow) -> bool:
     """Return whether a file that stays has other metrics to Iceberg's readers.
 
-    Of a file of the ledger a hint that bounds are loose tells nothing: they are bounds all the same.
+    Bounds of the ledger's own files are bounds, whether they are said to be loose or not.
     """
     if is_foreign(after.path):
         return before.stats != after.stats

@@ -26,7 +26,6 @@ def mapped(number: int, names: list[str], kind: Any) -> dict[str, Any]:
     if not isinstance(kind, dict):
         return made
     fields = [mapped(each["id"], [each["name"]], each["type"]) for each in kind.get("fields", ())]
-    for part in ("element", "key", "value"):
-        if part in kind:
-            fields.append(mapped(kind[f"{part}-id"], [part], kind[part]))
+    parts = [part for part in ("element", "key", "value") if part in kind]
+    fields += [mapped(kind[f"{part}-id"], [part], kind[part]) for part in parts]
     return {**made, "fields": fields}

@@ -52,9 +52,9 @@ def plan_json(
 ) -> dict[str, Any]:
     """Return a whole plan of data files with their deletes."""
     places: dict[str, int] = {}
-    delete_files = []
-    for entry, planned in deletes:
-        places[entry.path] = len(delete_files)
+    delete_files: list[JSON] = []
+    for deleted, planned in deletes:
+        places[deleted.path] = len(delete_files)
         delete_files.append(deletes_json(*planned))
     tasks = []
     for entry, planned in files:

@@ -32,12 +32,11 @@ from projections.iceberg.served.folding import TableFold
 from projections.iceberg.served.metadata_folder import MetadataFolder
 from projections.iceberg.served.paths import file_text
 from projections.iceberg.served.plans import Planned
-from projections.iceberg.served.shapes import Shape
+from projections.iceberg.served.shapes import ROW_IDS_FROM, Shape
 from projections.iceberg.served.snapshots import Snapshot
 
 MANIFEST: Final = "-m.avro"
 LIST: Final = "-snap.avro"
-ROW_IDS_FROM: Final = 3
 NULL_TEXTS: Final = frozenset({"", "__HIVE_DEFAULT_PARTITION__"})
 
 
@@ -131,8 +130,8 @@ class Rendering:
             if shown:
                 kept = gone if len(shown) == len(gone) else Chunk(shown)
                 yield self._manifest(kept, DELETED, own, folder)
-        kept_groups = (each for each in chunks.recent if each.first[0] != snapshot.version)
-        for chunk in (*chunks.older, *kept_groups, *others):
+        others += [each for each in chunks.recent if each.first[0] != snapshot.version]
+        for chunk in (*chunks.older, *others):
             yield self._standing(chunk, own, folder)
 
     def _standing(self, chunk: Chunk[Entry], own: Context, folder: MetadataFolder) -> ManifestFile:

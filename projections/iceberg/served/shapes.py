@@ -22,6 +22,9 @@ JSON = Mapping[str, Any]
 UNSORTED: Final[JSON] = {"order-id": 0, "fields": []}
 """The order of a table without one; its id is fixed by the format."""
 
+ROW_IDS_FROM: Final = 3
+"""From this format on, rows have ids, and deleted rows are vectors."""
+
 WIDER: Final = frozenset({("int", "long"), ("float", "double")})
 """The changes of a type after which older files can still be read."""
 
@@ -40,6 +43,11 @@ class Shape(NamedTuple):
     spec: JSON
     problem: str
     kind: tuple[Any, ...]
+
+    @property
+    def has_row_ids(self) -> bool:
+        """Whether rows have ids, as from format 3 on."""
+        return self.format_version >= ROW_IDS_FROM
 
 
 class Shown(NamedTuple):

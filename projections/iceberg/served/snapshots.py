@@ -43,6 +43,7 @@ class Snapshot:
         row: VersionRow,
         number: int,
         sequence: int,
+        *,
         shown: Shown,
         change: VersionChange,
         files: LiveFiles,

@@ -17,8 +17,8 @@ from projections.iceberg.served.name_mapping import NAME_MAPPING, name_mapping
 from projections.iceberg.served.numbers import first_row_id, table_uuid
 from projections.iceberg.served.paths import file_text, location_text, place_key
 from projections.iceberg.served.plans import plan_json, snapshot_of
-from projections.iceberg.served.rendering import ROW_IDS_FROM, Rendering
-from projections.iceberg.served.shapes import JSON, Shown
+from projections.iceberg.served.rendering import Rendering
+from projections.iceberg.served.shapes import JSON, ROW_IDS_FROM, Shown
 from projections.iceberg.served.snapshots import Snapshot
 
 Snapshots = Literal["all", "refs"]

@@ -15,7 +15,7 @@ from projections.iceberg.served.metadata_folder import MetadataFolder
 from projections.iceberg.served.rendering import Rendering
 from projections.iceberg.served.table import ServedTable
 
-FOLDS_MAX: Final = 256
+FOLDS_MAX: Final = 64
 FOLDERS_MAX: Final = 1_024
 
 
@@ -92,7 +92,7 @@ class ServedTables:
             return found
 
     def _kept_for(self, table: int, version: int) -> KeptFold:
-        """Return the fold of a table; a version below that of the kept one has a fold of its own."""
+        """Return the fold of a table; a version below the kept one has a fold of its own."""
         with self._lock:
             key = table, -1
             kept = self._kept.get(key)
