@@ -71,7 +71,7 @@ def followed(lake: Served, spark: SparkClient, table: str, statements: Sequence[
 
 
 @pytest.mark.parametrize("form", ["2", "3"])
-@pytest.mark.parametrize("grain", ["files", "marks"])
+@pytest.mark.parametrize("grain", ["rewrite", "marks"])
 def test_tables_of_the_sdk(lake: Served, spark: SparkClient, form: str, grain: str) -> None:
     properties = {PUBLISH: "delta", "lakeledger.rows": grain, "iceberg.format-version": form}
     lake.ledger.create_table("db.t", [("id", "bigint"), ("v", "string")], properties=properties)
