@@ -44,6 +44,13 @@ def list_by_escaped_dots(request: Record, outside: Path) -> None:
     snapshot["manifest-list"] = "file://" + snapshot["manifest-list"].replace("..", "%2e%2e")
 
 
+def manifest_by_escaped_dots(request: Record, outside: Path) -> None:
+    (manifest,) = manifests_of(request)
+    outside.write_bytes(manifest.read_bytes())
+    up = "/".join(["%2e%2e"] * (len(manifest.parts) - 2))
+    listing(request, manifest, manifest_path=f"file://{manifest.parent}/{up}{outside}")
+
+
 def list_by_a_link(request: Record, outside: Path) -> None:
     snapshot = snapshot_of(request)
     place = path_of(snapshot["manifest-list"])
@@ -142,6 +149,14 @@ def file_by_dots(request: Record, outside: Path) -> None:
     filing(request, file_path=f"{place.parent}/{up}{outside}")
 
 
+def file_by_escaped_dots(request: Record, outside: Path) -> None:
+    (manifest,) = manifests_of(request)
+    place = path_of(records_of(manifest)[0]["data_file"]["file_path"])
+    outside.write_bytes(place.read_bytes())
+    up = "/".join(["%2E%2E"] * (len(place.parts) - 2))
+    filing(request, file_path=f"file://{place.parent}/{up}{outside}")
+
+
 def file_in_the_metadata(request: Record, _: Path) -> None:
     filing(request, file_path=str(path_of(snapshot_of(request)["manifest-list"])))
 
@@ -187,6 +202,7 @@ FORGED: Final[tuple[Forge, ...]] = (
     *(list_by_http, list_that_is_absent, list_of_a_gigabyte, list_of_half_a_file),
     *(list_of_a_folder, manifest_outside, manifest_of_a_gigabyte, manifest_that_grows_when_read),
     *(manifest_that_is_its_list, manifest_listed_twice, file_outside, file_by_dots),
-    *(file_in_the_metadata, fewer_rows_than_none, smaller_than_nothing, another_format),
+    *(manifest_by_escaped_dots, file_by_escaped_dots, file_in_the_metadata),
+    *(fewer_rows_than_none, smaller_than_nothing, another_format),
     *(equality_deletes,),
 )
