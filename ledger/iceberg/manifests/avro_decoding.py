@@ -13,6 +13,7 @@ from ledger.iceberg.limits import DEPTH_MAX, SCHEMA_NODES_MAX, IcebergFormatErro
 
 LONG_BYTES_MAX: Final = 10
 KEYS: Final = ("int", "long", "string")
+PAIR: Final = 2
 FIXED_BYTES_MAX: Final = 1024
 FLOAT: Final = struct.Struct("<f")
 DOUBLE: Final = struct.Struct("<d")
@@ -178,7 +179,8 @@ class AvroSchema:
 def map_reader(item: Any, read: Read) -> Read:
     """Return what reads a list of keys and values as a dict; the key is the first field."""
     fields = item.get("fields") if isinstance(item, dict) else None
-    if not isinstance(fields, list) or len(fields) != 2 or plain(fields[0]) not in KEYS:  # noqa: PLR2004 - key, value
+    kinds = [word_of(each.get("type")) for each in fields] if isinstance(fields, list) else []
+    if len(kinds) != PAIR or kinds[0] not in KEYS:
         raise IcebergFormatError("a map of an Avro schema must have keys and values")
 
     def pairs(data: AvroBytes) -> dict[Any, Any]:
@@ -192,9 +194,8 @@ def map_reader(item: Any, read: Read) -> Read:
     return pairs
 
 
-def plain(field: Any) -> Any:
-    """Return the type of a field, which some writers put into another object."""
-    kind = field.get("type") if isinstance(field, dict) else None
+def word_of(kind: Any) -> Any:
+    """Return a type without the object that some writers put around it."""
     return kind.get("type") if isinstance(kind, dict) else kind
 
 

@@ -35,7 +35,7 @@ QUERIES: Final[dict[str, Schema]] = {
     "purgeRequested": {"type": "boolean"},
 }
 # What any request may meet, and what any change may meet besides.
-ERRORS: Final = (400, 413, 500)
+ERRORS: Final = (400, 404, 413, 500)
 CHANGE_ERRORS: Final = (403, 422)
 TAG: Final = "Iceberg REST catalog"
 

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 from ledger.core.commands import Property
 from ledger.errors import MetadataChangedException
 from projections.iceberg.commits.given_json import names_in, texts_in
-from projections.iceberg.errors import already_there, bad_request, not_empty
+from projections.iceberg.errors import already_there, not_empty
 from projections.iceberg.names import Parts, namespace_name, parts_of
 from projections.web.iceberg.bodies import parts_in
 from projections.web.iceberg.visits import DONE, Reply, Visit, unprocessable
@@ -111,10 +111,3 @@ def check_outer(visit: Visit, parts: Parts) -> None:
     namespace_name(parts)
     if not visit.seen.has_namespace(parts):
         visit.seen.namespace(parts)
-
-
-def check_snapshots(text: str) -> str:
-    """Return which snapshots a load shows; raises IcebergRefusal."""
-    if text not in {"all", "refs"}:
-        raise bad_request(f"snapshots must be all or refs, got {text!r}")
-    return text

@@ -1,7 +1,7 @@
 """What the door needs of the tables that it serves, and of the commits that it takes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from ledger.client import Ledger
 from ledger.reads.port import TableRow
@@ -11,6 +11,10 @@ Form = Mapping[str, Any]
 """An object of JSON."""
 
 
+Snapshots = Literal["all", "refs"]
+"""Whether metadata lists all snapshots, or only the newest."""
+
+
 class ShownTable(Protocol):
     """A table as Iceberg shows it at one version."""
 
@@ -18,10 +22,10 @@ class ShownTable(Protocol):
     def metadata_location(self) -> str:
         """The file with its metadata, another one for each version."""
 
-    def metadata(self, snapshots: str = "all") -> Form:
+    def metadata(self, snapshots: Snapshots = "all") -> Form:
         """Return the metadata; files that it leads to are written before."""
 
-    def etag(self, snapshots: str = "all") -> str:
+    def etag(self, snapshots: Snapshots = "all") -> str:
         """Return a text that differs for other metadata."""
 
     def plan(self, request: Form) -> Form:

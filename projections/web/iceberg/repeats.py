@@ -139,7 +139,7 @@ def checked_key(key: str) -> str:
         found = str(UUID(key))
     except ValueError:
         found = ""
-    if found != key.lower():
+    if not found or found != key.lower():
         raise bad_request(f"Idempotency-Key must be a UUID, got {key[:SHOWN_CHARS]!r}")
     return found
 

@@ -6,7 +6,8 @@ from typing import Final
 from ledger.client import Ledger
 from ledger.definitions.client_reads import identity_of
 from ledger.reads.port import Reads
-from projections.iceberg.commits.commits import commit, create
+from projections.iceberg.commits.commits import commit
+from projections.iceberg.commits.creating import create
 from projections.iceberg.commits.given_json import Given
 from projections.iceberg.commits.table_changes import TableChange
 from projections.iceberg.names import Parts

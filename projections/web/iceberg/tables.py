@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from projections.iceberg.commits.given_json import Given, text_in
+from projections.iceberg.commits.given_json import Given
 from projections.iceberg.errors import IcebergRefusal, already_there, bad_request, outcome_unknown
-from projections.iceberg.names import TableIdentifier, table_name
+from projections.iceberg.names import table_name
 from projections.web.iceberg.bodies import changes_in, identifier_in
-from projections.web.iceberg.namespaces import BODY, check_outer, check_snapshots, page_of
-from projections.web.iceberg.ports import ShownTable
+from projections.web.iceberg.namespaces import BODY, check_outer, page_of
+from projections.web.iceberg.ports import ShownTable, Snapshots
 from projections.web.iceberg.visits import DONE, NOT_MODIFIED, Reply, Visit
 
 ALL: Final = "all"
+REFS: Final = "refs"
 REPORTS: Final = ("scan-report", "commit-report")
 
 
@@ -25,7 +26,7 @@ def list_tables(visit: Visit) -> Reply:
 
 def load_table(visit: Visit) -> Reply:
     """Return the metadata of a table, or that it is the one that the client has."""
-    snapshots = check_snapshots(visit.query.get("snapshots", ALL))
+    snapshots = snapshots_in(visit.query.get("snapshots", ALL))
     table = shown(visit)
     tag = tag_of(table, snapshots)
     if tag in tags_in(visit.headers.get("if-none-match", "")):
@@ -41,12 +42,6 @@ def has_table(visit: Visit) -> Reply:
 
 def create_table(visit: Visit) -> Reply:
     """Create a table, or describe one that a later commit creates."""
-    name = text_in(visit.form, "name", BODY)
-    identifier = TableIdentifier(visit.namespace, name)
-    table_name(identifier)
-    check_outer(visit, visit.namespace)
-    if visit.seen.is_taken(identifier):
-        raise already_there("Table", identifier.text())
     with visit.lake.client(visit.user) as ledger:
         made = visit.lake.parts().commits.create(ledger, visit.namespace, visit.form)
     return Reply(form=made)
@@ -127,20 +122,29 @@ def register_table(visit: Visit) -> Reply:
     )
 
 
+def snapshots_in(text: str) -> Snapshots:
+    """Return which snapshots a load shows; raises IcebergRefusal."""
+    if text == ALL:
+        return ALL
+    if text == REFS:
+        return REFS
+    raise bad_request(f"snapshots must be {ALL} or {REFS}, got {text!r}")
+
+
 def shown(visit: Visit) -> ShownTable:
     """Return the table in a path as Iceberg shows it."""
     row = visit.seen.table(visit.table)
     return visit.lake.parts().tables.table(row, visit.position)
 
 
-def loaded(table: ShownTable, snapshots: str) -> Reply:
+def loaded(table: ShownTable, snapshots: Snapshots) -> Reply:
     """Return the metadata of a table with its tag."""
     metadata = table.metadata(snapshots)
     form = {"metadata-location": table.metadata_location, "metadata": metadata, "config": {}}
     return Reply(form=form, headers={"etag": tag_of(table, snapshots)})
 
 
-def tag_of(table: ShownTable, snapshots: str) -> str:
+def tag_of(table: ShownTable, snapshots: Snapshots) -> str:
     """Return the tag of the metadata, as the header has it."""
     found = table.etag(snapshots)
     return found if found.startswith(('"', 'W/"')) else f'"{found}"'

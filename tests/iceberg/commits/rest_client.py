@@ -216,7 +216,8 @@ class Snapshot:
     def written(self, content: Any, entries: Sequence[ManifestEntry]) -> ManifestFile:
         """Write one manifest."""
         place = f"{self.location}/metadata/{self.id}-m{next(NUMBERS)}.avro"
-        data = manifest_bytes(entries, self.spec, self.schema, content, 2)
+        version = self.metadata["format-version"]
+        data = manifest_bytes(entries, self.spec, self.schema, content, version)
         path_in(place).write_bytes(data)
         sequence = self.metadata["last-sequence-number"] + 1
         return manifest_file(
@@ -240,7 +241,7 @@ class Snapshot:
             snapshot_id=self.id,
             parent_snapshot_id=self.base,
             sequence_number=sequence,
-            format_version=2,
+            format_version=self.metadata["format-version"],
         )
         path_in(place).write_bytes(data)
         made = {
