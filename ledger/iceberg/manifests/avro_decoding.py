@@ -13,7 +13,6 @@ from ledger.iceberg.limits import DEPTH_MAX, SCHEMA_NODES_MAX, IcebergFormatErro
 
 LONG_BYTES_MAX: Final = 10
 KEYS: Final = ("int", "long", "string")
-PAIR: Final = 2
 FIXED_BYTES_MAX: Final = 1024
 FLOAT: Final = struct.Struct("<f")
 DOUBLE: Final = struct.Struct("<d")
@@ -179,8 +178,7 @@ class AvroSchema:
 def map_reader(item: Any, read: Read) -> Read:
     """Return what reads a list of keys and values as a dict; the key is the first field."""
     fields = item.get("fields") if isinstance(item, dict) else None
-    kinds = [word_of(each.get("type")) for each in fields] if isinstance(fields, list) else []
-    if len(kinds) != PAIR or kinds[0] not in KEYS:
+    if not isinstance(fields, list) or len(fields) != 2 or fields[0].get("type") not in KEYS:  # noqa: PLR2004 - key, value
         raise IcebergFormatError("a map of an Avro schema must have keys and values")
 
     def pairs(data: AvroBytes) -> dict[Any, Any]:
@@ -192,11 +190,6 @@ def map_reader(item: Any, read: Read) -> Read:
         return found
 
     return pairs
-
-
-def word_of(kind: Any) -> Any:
-    """Return a type without the object that some writers put around it."""
-    return kind.get("type") if isinstance(kind, dict) else kind
 
 
 def fixed(kind: Mapping[str, Any], _depth: int) -> tuple[Read, int]:

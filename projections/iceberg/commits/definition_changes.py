@@ -18,7 +18,7 @@ from ledger.iceberg.schemas import FORMAT_VERSION, columns_of, key_text
 from ledger.iceberg.sort_orders import sort_properties
 from ledger.properties.column_lists import KEY, SORT
 from projections.iceberg.commits.given_json import Given, shown
-from projections.iceberg.commits.schema_changes import check_new_ids, check_readable
+from projections.iceberg.commits.schema_changes import check_columns, check_new_ids, check_readable
 from projections.iceberg.commits.updates import LAST, AskedChanges
 from projections.iceberg.errors import bad_request
 
@@ -60,6 +60,7 @@ def new_table(asked: AskedChanges, location: str) -> NewTable:
     schema = chosen("schema", "schema-id", asked.schemas, asked.current_schema, ())
     if schema is None:
         raise bad_request("a new table must have a schema, got none")
+    check_columns(schema)
     set_anew, _ = told_properties(asked)
     if key := key_text(schema):
         set_anew[KEY] = key
@@ -90,6 +91,7 @@ def table_changes(
     before = one_of(metadata["schemas"], "schema-id", metadata["current-schema-id"])
     schema = chosen("schema", "schema-id", asked.schemas, asked.current_schema, metadata["schemas"])
     if schema is not None:
+        check_columns(schema)
         check_new_ids(schema, metadata["schemas"], metadata["last-column-id"])
         if metadata.get("current-snapshot-id") is not None and not asked.is_replaced:
             check_readable(before, schema)

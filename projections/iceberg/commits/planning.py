@@ -179,7 +179,10 @@ class Planner:
                 )
         row = self._table.row
         return built_on(
-            self._table, base, lambda version: position_of_version(self._reads, row, version)
+            self._table,
+            self._metadata,
+            base,
+            lambda version: position_of_version(self._reads, row, version),
         )
 
     def _emptied(self) -> FileWrites:

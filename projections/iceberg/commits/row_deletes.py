@@ -9,8 +9,10 @@ from typing import Final
 
 from ledger.core.rows.bitmaps import ROW_MAX, RowSet, empty, rows_in
 from ledger.files.deletion_vectors import deleted_rows, portable
+from ledger.files.footers import row_count
 from ledger.iceberg.manifests.rows import ManifestEntry
 from ledger.reads.port import FileRow
+from ledger.statements.marking import size_of
 from projections.iceberg.commits.client_files import ClientFiles
 from projections.iceberg.commits.given_json import shown
 from projections.iceberg.commits.snapshot_difference import Difference
@@ -57,7 +59,7 @@ def deleted_in(files: ClientFiles, change: Difference, live: Found) -> Mapping[s
                 f"{shown(key)} would come back: keep its deletes, or write its rows anew"
             )
         if rows != before:
-            found[key] = rows
+            found[key] = within(key, rows, rows_of(files, file))
     return found
 
 
@@ -101,6 +103,12 @@ def deleted_before(files: ClientFiles, file: FileRow) -> RowSet:
     if file.deletion_vector is None:
         return empty()
     return rows_in(portable(deleted_rows(files.storage, file.deletion_vector)))
+
+
+def rows_of(files: ClientFiles, file: FileRow) -> int:
+    """Return how many rows a live file has, deleted ones counted."""
+    known = size_of(file)
+    return row_count(files.storage, file.path) if known is None else known
 
 
 def within(key: str, rows: RowSet, count: int) -> RowSet:

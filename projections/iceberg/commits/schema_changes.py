@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from ledger.iceberg.schemas import ids_of
+from ledger.iceberg.schemas import check_different_ids
 from projections.iceberg.commits.given_json import Given, shown
 from projections.iceberg.errors import bad_request
 
@@ -35,8 +35,14 @@ def fields_by_id(schema: Given) -> Mapping[int, FieldShape]:
 
     Raises NoIcebergTypeError for a schema that the ledger cannot hold.
     """
-    ids_of(schema)
+    check_different_ids(schema)
     return dict(shapes(schema, 0))
+
+
+def check_columns(schema: Given) -> None:
+    """Raise IcebergRefusal for a schema without columns: the ledger takes that as unknown ones."""
+    if not fields_by_id(schema):
+        raise bad_request("a schema must have one column or more, got none")
 
 
 def shapes(kind: Any, above: int) -> Iterator[tuple[int, FieldShape]]:

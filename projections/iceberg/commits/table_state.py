@@ -108,30 +108,30 @@ class FilesNow:
 
 
 def built_on(
-    table: TableAsServed, snapshot: int | None, position_of: Callable[[int], int]
+    table: TableAsServed, metadata: Given, snapshot: int | None, position_of: Callable[[int], int]
 ) -> BuiltOn:
     """Return the state of a table that a snapshot shows; None is the state without files.
 
-    A version that changed no file shows the snapshot of the version before it: the last one counts,
+    `metadata` is what the table serves, `position_of` returns the position of a version. A version that changed no file shows the snapshot of the version before it: the last one counts,
     so that a change of columns since does not stand between.
     """
     if snapshot == table.current_snapshot_id:
-        found = None if snapshot is None else listed_at(table, snapshot)
+        found = None if snapshot is None else listed_at(metadata, snapshot)
         return BuiltOn(table.version, table.position, found, is_listed=True)
     if snapshot is None:
         return BuiltOn(None, table.row.created, None, is_listed=True)
     version = table.version_of(snapshot)
     if version is None:
         return BuiltOn(None, 0, None, is_listed=False)
-    manifest_list = listed_at(table, snapshot)
+    manifest_list = listed_at(metadata, snapshot)
     return BuiltOn(
         version, position_of(version), manifest_list, is_listed=manifest_list is not None
     )
 
 
-def listed_at(table: TableAsServed, snapshot: int) -> str | None:
+def listed_at(metadata: Given, snapshot: int) -> str | None:
     """Return the path of the manifest list of a served snapshot, None if it is not listed."""
-    listed: list[Given] = table.metadata("all")["snapshots"]
+    listed: list[Given] = metadata["snapshots"]
     return next((each["manifest-list"] for each in listed if each["snapshot-id"] == snapshot), None)
 
 

@@ -5,6 +5,7 @@ It keeps nothing: each commit builds on the metadata that it is given, however o
 
 import itertools
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,9 +50,9 @@ SCHEMA: Final[Json] = {
 }
 
 
-def path_in(place: str) -> Path:
+def path_in(place: str, *inner: str) -> Path:
     """Return the path of a place on this disk."""
-    return Path(place.removeprefix("file://"))
+    return Path(place.removeprefix("file://"), *inner)
 
 
 class RestClient:
@@ -151,7 +152,7 @@ class Snapshot:
         """Delete rows of a file by a file of position deletes, and undo the one at `old`."""
         place = f"{self.location}/data/{self.id}-deletes-{len(self.deletes)}.parquet"
         data = position_delete_bytes(path, rows)
-        path_in(place).write_bytes(data)
+        put(place, data)
         self.deletes.append(
             ManifestEntry(
                 ADDED, None, None, None, place, len(rows), len(data), {}, POSITION_DELETES
@@ -165,7 +166,7 @@ class Snapshot:
         """Delete rows of a file by a vector, which replaces the one in the file `old`."""
         place = f"{self.location}/data/{self.id}-vector-{len(self.deletes)}.puffin"
         data, places = puffin_bytes([VectorBlob(path, rows)])
-        path_in(place).write_bytes(data)
+        put(place, data)
         self.deletes.append(
             ManifestEntry(
                 *(ADDED, None, None, None, place, len(rows), len(data), {}, POSITION_DELETES),
@@ -218,7 +219,7 @@ class Snapshot:
         place = f"{self.location}/metadata/{self.id}-m{next(NUMBERS)}.avro"
         version = self.metadata["format-version"]
         data = manifest_bytes(entries, self.spec, self.schema, content, version)
-        path_in(place).write_bytes(data)
+        put(place, data)
         sequence = self.metadata["last-sequence-number"] + 1
         return manifest_file(
             place,
@@ -243,7 +244,7 @@ class Snapshot:
             sequence_number=sequence,
             format_version=self.metadata["format-version"],
         )
-        path_in(place).write_bytes(data)
+        put(place, data)
         made = {
             "snapshot-id": self.id,
             "sequence-number": sequence,
@@ -269,6 +270,12 @@ class Snapshot:
         ]
 
 
+def put(place: str, data: bytes) -> None:
+    """Write a file, with its folders."""
+    path_in(place).parent.mkdir(parents=True, exist_ok=True)
+    path_in(place).write_bytes(data)
+
+
 def shown(number: int) -> Json:
     """Return the update by which the main branch shows a snapshot."""
     return {
@@ -291,6 +298,7 @@ def write_rows(place: str, schema: Json, rows: Sequence[Json]) -> int:
         for each in schema["fields"]
     ]
     table = pa.Table.from_pylist(list(rows), pa.schema(fields))
-    path_in(place).parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path_in(place))
+    stream = BytesIO()
+    pq.write_table(table, stream)
+    put(place, stream.getvalue())
     return path_in(place).stat().st_size
