@@ -127,6 +127,7 @@ class StressRun:
         self._wait_for(self._answers, "the catalog answers")
         self.processes.start(self.processes.clients)
         self.processes.watch()
+        self._wait_for(self._all_have_begun, "all clients have begun")
         return ledger
 
     def strike(self) -> None:
@@ -152,6 +153,10 @@ class StressRun:
                 self.processes.start([name])
         self._wait_for(self._answers, "the catalog answers again")
         return ended
+
+    def _all_have_begun(self) -> bool:
+        names = {each.name.rpartition("-")[0] for each in self._site.journals.glob("*.jsonl")}
+        return names >= set(self.processes.clients)
 
     def _answers(self) -> bool:
         try:

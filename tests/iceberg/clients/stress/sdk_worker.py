@@ -10,7 +10,8 @@ from projections.queries import open_reads
 from tests.iceberg.clients.stress.journal import COUNTS, LINES, LINES_EACH, TOTALS
 from tests.iceberg.clients.stress.turns import take_turns, told
 
-COMPACTS_EVERY: Final = 40
+COMPACTS_EVERY: Final = 20
+PAUSE_S: Final = 0.4
 
 
 def lines(operation: str) -> list[dict[str, object]]:
@@ -64,4 +65,4 @@ if __name__ == "__main__":
     bootstrap, name, store = where.rest
     with Ledger.connect(bootstrap, name, reads=open_reads(Path(store))) as client:
         worker = SdkWorker(client, compacts=where.name.endswith("1"))
-        take_turns(worker, where, worker.append_and_count)
+        take_turns(worker, where, worker.append_and_count, pause_s=PAUSE_S)

@@ -62,11 +62,16 @@ def told() -> Told:
 
 
 def take_turns(
-    worker: Worker, where: Told, both: Callable[[str, int], object] | None = None
+    worker: Worker,
+    where: Told,
+    both: Callable[[str, int], object] | None = None,
+    *,
+    pause_s: float = PAUSE_S,
 ) -> None:
     """Work until the file `stop` lies beside the journals.
 
-    `both` appends lines and counts a total up in one commit, where the client can do that.
+    `both` appends lines and counts a total up in one commit, where the client can do that. Between
+    two turns are about `pause_s`: a quick client would leave the others no chance.
     """
     rest, stop = Signal(), where.journals / STOP
     chance = Random(f"{where.name}{where.seed}")
@@ -88,4 +93,4 @@ def take_turns(
             else:
                 outcome = DONE
                 journal.end(operation, outcome)
-            rest.wait(PAUSE_UNKNOWN_S if outcome == UNKNOWN else chance.uniform(0, 2 * PAUSE_S))
+            rest.wait(PAUSE_UNKNOWN_S if outcome == UNKNOWN else chance.uniform(0, 2 * pause_s))
