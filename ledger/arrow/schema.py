@@ -22,6 +22,7 @@ from ledger.core.conflicts.metadata_diff import (
     column_metadata,
     properties,
 )
+from ledger.core.partitions.transforms import PartitionTransform, parse_transform, transforms_in
 from ledger.core.partitions.values import form_of, read
 from ledger.definitions.partition_texts import PartitionColumn
 from ledger.errors import UnreadableTableError
@@ -139,9 +140,23 @@ class TableSchema:
 
     @cached_property
     def divided_by(self) -> Sequence[PartitionColumn]:
-        """The partition columns, for the texts of their values."""
-        columns = [self.by_name[name.lower()] for name in self.partition_columns]
-        return [PartitionColumn(column.name, column.declared) for column in columns]
+        """The partition columns and transforms, for the texts of their values."""
+        return [
+            PartitionColumn(name, self.transforms[name].result_type(self._declared(name)))
+            if name in self.transforms
+            else PartitionColumn(self.by_name[name.lower()].name, self._declared(name))
+            for name in self.partition_columns
+        ]
+
+    @cached_property
+    def transforms(self) -> Mapping[str, PartitionTransform]:
+        """The transforms among the partition columns, by their texts."""
+        return transforms_in(self.partition_columns, [column.name for column in self.columns])
+
+    def _declared(self, name: str) -> str:
+        """Return the type of a partition column, or of the column that a transform takes."""
+        column = self.transforms[name].column if name in self.transforms else name
+        return self.by_name[column.lower()].declared
 
     @cached_property
     def data_columns(self) -> Sequence[TableColumn]:
@@ -207,7 +222,7 @@ def schema_of(
     made += [
         TableColumn(column, pa.string(), True, 0, column, "string", partitions=True)  # noqa: FBT003
         for column in partition_columns
-        if column.lower() not in known
+        if column.lower() not in known and parse_transform(column) is None
     ]
     partitioned = tuple(known.get(column.lower(), column) for column in partition_columns)
     known |= {each.name.lower(): each.name for each in made}

@@ -35,6 +35,7 @@ from ledger.properties.column_mapping import (
 )
 from ledger.properties.column_values import DEFAULT, with_values
 from ledger.properties.field_ids import check_fields, numbered
+from ledger.properties.partitioning import divided_by, followed_by_transforms
 from ledger.reads.port import TableRow
 
 # The data types of Spark SQL: those of the table of types, and others. Only Hive has the last one.
@@ -106,6 +107,7 @@ def table_definition(
         names_of("partition columns", options.get("partition_columns", ())),
         properties_of(options.get("properties", {})),
     )
+    made = made._replace(partition_columns=divided_by(made.partition_columns, made.columns))
     return made if not are_numbers(made) else numbered((), made, highest_id(made))
 
 
@@ -254,12 +256,13 @@ def changed_definition(
     if columns is not None:
         check_several(columns)
         after = with_columns(after, columns, highest_id(before))
-    return settled(before, after)
+    by = divided_by(after.partition_columns, after.columns)
+    return settled(before, after._replace(partition_columns=by))
 
 
 def settled(before: TableDefinition, after: TableDefinition) -> TableDefinition:
     """Return a changed definition with the ids, lists and names in files that follow from it."""
-    made = followed(before, with_ids(before, after))
+    made = followed(before, with_ids(before, followed_by_transforms(before, after)))
     return mapped(before, remembering(made, highest_id(before)))
 
 

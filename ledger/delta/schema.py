@@ -18,6 +18,7 @@ from ledger.core.conflicts.metadata_diff import (
     column_metadata,
 )
 from ledger.core.partitions.names import Values
+from ledger.core.partitions.transforms import transforms_of
 from ledger.core.predicates.types import SQL_NAMES
 from ledger.core.state.traits import ROW_TRACKING_PROPERTY, is_level, known_key
 from ledger.delta.actions import DeltaMetadata, PartitionValues
@@ -237,14 +238,19 @@ NESTED: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
 
 
 def partition_keys(definition: TableDefinition) -> list[str]:
-    """Return the names under which files have their partition values, in the table's order."""
+    """Return the names under which files have their partition values, in the table's order.
+
+    Delta has no transforms: the values of one have no name, which is "".
+    """
+    transforms = transforms_of(definition)
+    names = ["" if name in transforms else name for name in definition.partition_columns]
     if not is_mapped(definition):
-        return list(definition.partition_columns)
+        return names
     physical = {
         column.name.lower(): column_metadata(column).get(PHYSICAL_NAME, column.name)
         for column in definition.columns
     }
-    return [physical.get(name.lower(), name) for name in definition.partition_columns]
+    return [physical.get(name.lower(), name) for name in names]
 
 
 def partition_of(values: PartitionValues, keys: Sequence[str]) -> Values:

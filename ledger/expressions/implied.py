@@ -1,8 +1,9 @@
-"""Conditions on generated columns that follow from conditions on the columns they are made of.
+"""Conditions on partitions that follow from conditions on the columns they are made of.
 
-If `day` is `CAST(at AS DATE)`, a row with `at >= T` lies in the day of T or a later one. So a read
-of such rows finds its partitions. The rule is for days and years. A day of an instant depends on
-the time zone of the writer, which is not known: then a day more is read on both sides.
+Partition transforms have rules of their own (`transformed`). A generated column may divide a table
+too. If `day` is `CAST(at AS DATE)`, a row with `at >= T` lies in the day of T or a later one. So a
+read of such rows finds its partitions. The rule is for days and years. A day of an instant depends
+on the time zone of the writer, which is not known: then a day more is read on both sides.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
 from ledger.arrow.schema import TableColumn, TableSchema
+from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.predicates.time_zones import canonical_zone
 from ledger.core.predicates.tree import (
     And,
@@ -29,6 +31,7 @@ from ledger.core.predicates.types import Kind, SparkType, parse_type
 from ledger.expressions.bounds import MIRRORED, literal_value
 from ledger.expressions.column_bounds import TOO_ODD
 from ledger.expressions.parse import PredicateSyntaxError, parse
+from ledger.expressions.transformed import on_transforms
 
 ZONES: Final = timedelta(hours=18)
 """No time zone is further from UTC."""
@@ -38,15 +41,22 @@ YEAR: Final = "year"
 
 
 def with_implied(where: Node, schema: TableSchema) -> Node:
-    """Return a condition, and what it says of the generated columns that divide files."""
+    """Return a condition, and what it says of generated columns and transforms that divide files.
+
+    What would make it too long for a commit is left out.
+    """
     columns = (schema.find(name) for name in schema.partition_columns)
     made = [
-        part
-        for column in columns
-        if column is not None and column.generated
-        for part in implied(where, column, schema)
+        *on_transforms(where, schema),
+        *(
+            part
+            for column in columns
+            if column is not None and column.generated
+            for part in implied(where, column, schema)
+        ),
     ]
-    return connected(And, [where, *made]) if made else where
+    found = connected(And, [where, *made]) if made else where
+    return found if len(found.to_wire()) <= PREDICATE_CHARS_MAX else where
 
 
 def implied(where: Node, column: TableColumn, schema: TableSchema) -> Iterator[Node]:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ledger.arrow.schema import TableSchema
+from ledger.arrow.transformed import with_transforms
 from ledger.core.partitions.names import Values
 from ledger.core.partitions.values import HIVE_NULL
 from ledger.definitions.partition_texts import text_of
@@ -152,6 +153,7 @@ class NewFiles:
         if not self._columns:
             yield (), batch
             return
+        batch = with_transforms(batch, self._schema)
         codes = partition_codes(batch, [column.name for column in self._columns])
         order = pc.sort_indices(codes)
         ends = pc.run_end_encode(codes.take(order)).run_ends.to_pylist()
@@ -168,7 +170,11 @@ class NewFiles:
         if found is None:
             if len(self._open) >= OPEN_MAX:
                 self._close(next(iter(self._open)))
-            names = [column.name for column in self._columns]
+            transforms = self._schema.transforms
+            names = [
+                transforms[each.name].field if each.name in transforms else each.name
+                for each in self._columns
+            ]
             inside = f"{folder_of(names, values)}{self._folder}"
             path = f"{inside}{self._writer}-{len(self._paths)}.parquet"
             self._paths.append(path)

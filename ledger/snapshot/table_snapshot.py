@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ledger.core.commands import TableDefinition
 from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.core.partitions.transforms import transforms_of
 from ledger.core.predicates.tree import TRUE, TRUE_PREDICATE, Node
 from ledger.core.state.traits import partitioned_by
 from ledger.definitions.client_reads import View
@@ -207,8 +208,9 @@ class TableSnapshot:
         return TableSnapshot(self.reads, committed, self.position, self.zone, own=own)
 
     def _implied(self, where: Node) -> Node:
-        """Return a condition with what follows from it for the partitions of generated columns."""
-        if where == TRUE or not any(map(generation_of, self.definition.columns)):
+        """Return a condition with what follows from it for generated columns and transforms."""
+        is_plain = not any(map(generation_of, self.definition.columns))
+        if where == TRUE or (is_plain and not transforms_of(self.definition)):
             return where
         from ledger.expressions.implied import with_implied  # noqa: PLC0415 - loads Arrow
 

@@ -10,7 +10,7 @@ UNKNOWN: Final = "CommitStateUnknownException"
 """The kind of a commit whose outcome is unknown: clients keep its files then."""
 
 
-class IcebergRefusal(Exception):
+class IcebergRefusal(Exception):  # noqa: N818 - the protocol calls it no error
     """A request that is refused: `code` is the HTTP status, `kind` the type of the error."""
 
     def __init__(self, code: int, kind: str, message: str) -> None:
@@ -24,12 +24,12 @@ def bad_request(message: str) -> IcebergRefusal:
 
 
 def no_table(name: str) -> IcebergRefusal:
-    """Return the refusal of a table that is not there."""
+    """Return the refusal, 404 by its kind, for a name that no table has."""
     return IcebergRefusal(404, "NoSuchTableException", f"Table does not exist: {name}")
 
 
 def no_namespace(name: str) -> IcebergRefusal:
-    """Return the refusal of a namespace that is not there."""
+    """Return the refusal, 404 by its kind, for a name that no namespace has."""
     return IcebergRefusal(404, "NoSuchNamespaceException", f"Namespace does not exist: {name}")
 
 

@@ -25,6 +25,7 @@ from ledger.core.limits import (
     OPERATION_CHARS_MAX,
     TABLE_NAME_CHARS_MAX,
 )
+from ledger.core.partitions.transforms import PartitionTransform, transforms_of
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state.domain import Cut, DomainState
 from ledger.core.state.tables import Table, name_key, odd_character
@@ -215,16 +216,42 @@ def check_definition(definition: TableDefinition) -> None:
         raise Refused(Reason.COMMAND_INVALID, f"property keys must differ, got {same}")
     if same := alike(definition.partition_columns, str.lower):
         raise Refused(Reason.COMMAND_INVALID, f"partition columns must differ, got {same}")
-    missing = [name for name in definition.partition_columns if name.lower() not in columns]
+    transforms = transforms_of(definition)
+    check_transforms(definition, transforms.values())
+    missing = [
+        name
+        for name in definition.partition_columns
+        if name.lower() not in columns and name not in transforms
+    ]
     if columns and missing:
         raise Refused(
             Reason.COMMAND_INVALID,
-            f"partition column {missing[0]!r} must be one of the columns: "
-            f"{', '.join(names)[:TABLE_NAME_CHARS_MAX]}",
+            f"partition column {missing[0]!r} must be one of the columns, or a transform such as "
+            f"days(at) of one: {', '.join(names)[:TABLE_NAME_CHARS_MAX]}",
         )
     for each in definition.properties:
         if each.key.lower() == LEVEL_PROPERTY.lower():
             check_level(each.value)
+
+
+def check_transforms(definition: TableDefinition, transforms: Iterable[PartitionTransform]) -> None:
+    """Refuse a transform of a column that is not there, or that has another type than it takes."""
+    types = {column.name.lower(): column.type for column in definition.columns}
+    for transform in transforms:
+        found = types.get(transform.column.lower())
+        if found is None or not transform.takes(found):
+            given = f"of type {found}" if found else "that is not there"
+            raise Refused(
+                Reason.COMMAND_INVALID,
+                f"partition column {transform.text[:TABLE_NAME_CHARS_MAX]!r} must be of a column "
+                f"that {transform.kind} takes, got one {given[:TABLE_NAME_CHARS_MAX]}",
+            )
+        if definition.layout == "directories":
+            raise Refused(
+                Reason.COMMAND_INVALID,
+                f"a table in directories must be partitioned by columns, got "
+                f"{transform.text[:TABLE_NAME_CHARS_MAX]!r}",
+            )
 
 
 def check_level(text: str) -> None:

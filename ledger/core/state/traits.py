@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from ledger.core.commands import LEVEL_PROPERTY, LEVELS, IsolationLevel, Protocol, TableDefinition
 from ledger.core.partitions.keys import PartitionSchema
+from ledger.core.partitions.transforms import transforms_of
 
 # Features that a legacy protocol has without naming them, by writer version (PROTOCOL.md).
 LEGACY_FEATURES: Final = (
@@ -116,6 +117,8 @@ def traits_of(definition: TableDefinition) -> Traits:
     properties = {each.key.lower(): each.value for each in definition.properties}
     level = properties.get(LEVEL_PROPERTY.lower(), DEFAULT_LEVEL)
     types = {column.name.lower(): column.type for column in definition.columns}
+    for text, transform in transforms_of(definition).items():
+        types[text.lower()] = transform.result_type(types.get(transform.column.lower(), ""))
     return Traits(
         LEVEL_OF.get(level.lower(), "Serializable"),
         tuple((name, types.get(name.lower(), "")) for name in definition.partition_columns),
@@ -127,9 +130,12 @@ def traits_of(definition: TableDefinition) -> Traits:
 def partitioned_by(definition: TableDefinition) -> tuple[tuple[str, str, int], ...]:
     """Return name, type and id of each partition column: equal results keep the values of files.
 
-    The id is needed because one change may move the name of a column to another column.
+    The id is needed because one change may move the name of a column to another column. A transform
+    has the id of its column.
     """
     ids = {column.name.lower(): column.id for column in definition.columns}
+    for text, transform in transforms_of(definition).items():
+        ids[text.lower()] = ids.get(transform.column.lower(), 0)
     schema = traits_of(definition).schema
     return tuple((name, kind, ids.get(name.lower(), 0)) for name, kind in schema)
 

@@ -131,13 +131,16 @@ def extras(file: AddFile | RemoveFile) -> dict[str, Any]:
 
 
 def partition_values(values: Sequence[str | None], keys: Sequence[str]) -> dict[str, str | None]:
-    """Return partition values by name; raises UnpublishableError if their number is wrong."""
+    """Return partition values by name, without those of transforms.
+
+    Raises UnpublishableError if their number is wrong.
+    """
     if len(values) != len(keys):
         raise UnpublishableError(
             f"a file must have a value for each of the partition columns {', '.join(keys)}, got "
             f"{len(values)}"
         )
-    return dict(zip(keys, values, strict=True))
+    return {key: value for key, value in zip(keys, values, strict=True) if key}
 
 
 def removed_fields(

@@ -23,6 +23,7 @@ from projections.delta.actions.schema_json import (
     UnpublishableError,
     compact,
     ids_within,
+    plain_partition_columns,
     schema_of,
 )
 
@@ -112,7 +113,7 @@ def metadata_action(
     return action | {
         "format": {"provider": "parquet", "options": {}},
         "schemaString": compact(schema),
-        "partitionColumns": list(definition.partition_columns),
+        "partitionColumns": plain_partition_columns(definition),
         "configuration": dict(sorted(kept.items())),
         "createdTime": created_at,
     }

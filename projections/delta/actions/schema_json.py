@@ -16,6 +16,7 @@ from ledger.core.conflicts.metadata_diff import (
     PHYSICAL_NAME,
     column_metadata,
 )
+from ledger.core.partitions.transforms import transforms_of
 from ledger.delta.schema import DECLARED_TYPE, partition_keys
 from ledger.errors import LedgerError
 from ledger.properties.column_mapping import is_mapped
@@ -53,7 +54,7 @@ def schema_of(definition: TableDefinition, widened: TypeChanges) -> dict[str, An
     known = {column.name.lower() for column in definition.columns}
     fields += [
         {"name": name, "type": "string", "nullable": True, "metadata": {}}
-        for name in definition.partition_columns
+        for name in plain_partition_columns(definition)
         if name.lower() not in known
     ]
     return {"type": "struct", "fields": fields}
@@ -215,10 +216,21 @@ def kinds_in_files(definition: TableDefinition) -> dict[int, Any]:
     }
 
 
+def plain_partition_columns(definition: TableDefinition) -> list[str]:
+    """Return the partition columns that Delta knows: no transforms."""
+    transforms = transforms_of(definition)
+    return [name for name in definition.partition_columns if name not in transforms]
+
+
+def keys_in_files(definition: TableDefinition) -> list[str]:
+    """Return the names under which the log of a table has partition values."""
+    return [key for key in partition_keys(definition) if key]
+
+
 def layout_of(definition: TableDefinition) -> Any:
     """Return what the files of a table depend on: names, types, and partition columns."""
     kinds = kinds_in_files(definition)
-    return physical_names(definition), kinds, partition_keys(definition)
+    return physical_names(definition), kinds, keys_in_files(definition)
 
 
 def keeps_files_readable(before: TableDefinition, after: TableDefinition) -> bool:
@@ -236,7 +248,7 @@ def keeps_files_readable(before: TableDefinition, after: TableDefinition) -> boo
         return False
     if any(old[number] != new[number] for number in old.keys() & new.keys()):
         return False
-    if partition_keys(before) != partition_keys(after):
+    if keys_in_files(before) != keys_in_files(after):
         return False
     kinds, now = kinds_in_files(before), kinds_in_files(after)
     return all(
