@@ -70,6 +70,7 @@ LIBRARIES: Final = {
         "ledger.log.wire.codec",
         "ledger.log.wire.file_list_avro",
         "ledger.backup.container",
+        "ledger.iceberg.manifests.avro_files",
     ),
     "duckdb": (*("ledger.expressions.duckdb", "ledger.snapshot", "ledger.statements"),),
     "opentelemetry": ("ledger.tracing",),
@@ -89,7 +90,7 @@ LIBRARIES: Final = {
     "pyarrow": (
         *("ledger.backup.s3", "ledger.delta.parquet", "ledger.arrow", "ledger.files"),
         *("ledger.expressions.duckdb", "ledger.snapshot", "ledger.statements", "ledger.tables"),
-        *("projections.delta", "spark_sink"),
+        *("projections.delta", "spark_sink", "ledger.iceberg"),
     ),
     "pandas": ("ledger.snapshot", "spark_sink"),
     "starlette": ("projections.web",),
