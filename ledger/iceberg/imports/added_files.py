@@ -13,7 +13,7 @@ from ledger.core.partitions.names import Values
 from ledger.errors import IcebergTableError, IncompatibleError
 from ledger.files.storage import Storage
 from ledger.iceberg.imports.branch_files import BranchFile
-from ledger.iceberg.imports.definitions import NO_SPEC, SourceDefinitions, names_in_files_of
+from ledger.iceberg.imports.definitions import NO_SPEC, SourceDefinitions
 from ledger.iceberg.imports.stored_columns import StoredColumn, footers_of
 from ledger.iceberg.partition_tuples import values_of
 from ledger.iceberg.partitioning import IDENTITY, fields_of_spec
@@ -22,8 +22,6 @@ from ledger.iceberg.table_metadata import IcebergMetadata
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.file_list import AddFile
 from ledger.log.wire.inline_vectors import with_vector
-
-NESTED_PARTS = ("element", "key", "value")
 
 
 class ChangedFile(NamedTuple):
@@ -80,12 +78,11 @@ class AddedFiles:
         self, definition: TableDefinition, at_ms: int, *, data_change: bool
     ) -> list[AddFile]:
         """Return the files as a commit adds them; raises IcebergTableError for odd bounds."""
-        stored = named_as_stored(self._schema, names_in_files_of(definition))
         found = []
         for (file, vector), partition in zip(self._changed, self._partitions, strict=True):
             entry = file.entry
             try:
-                stats = stats_of(entry, stored)
+                stats = stats_of(entry, definition)
             except ValueError as error:
                 raise IcebergTableError(entry.path, f"its statistics are odd: {error}") from error
             add = AddFile(entry.path, partition, entry.size, max(at_ms, 0), data_change, stats)
@@ -111,26 +108,3 @@ class AddedFiles:
                     "only the manifest has, and its snapshot has files that are divided "
                     "otherwise. Write the file anew, and import the table then"
                 )
-
-
-def named_as_stored(schema: Mapping[str, Any], names: Mapping[int, str]) -> Mapping[str, Any]:
-    """Return a schema whose columns and fields have the names that they have in files."""
-    fields = [
-        {
-            **field,
-            "name": names.get(field["id"], field["name"]),
-            "type": type_as_stored(field["type"], names),
-        }
-        for field in schema["fields"]
-    ]
-    return {**schema, "fields": fields}
-
-
-def type_as_stored(kind: Any, names: Mapping[int, str]) -> Any:
-    """Return a type whose fields have the names that they have in files."""
-    if not isinstance(kind, dict):
-        return kind
-    if isinstance(kind.get("fields"), list):
-        return named_as_stored(kind, names)
-    parts = {part: type_as_stored(kind[part], names) for part in NESTED_PARTS if part in kind}
-    return {**kind, **parts}

@@ -13,7 +13,7 @@ from ledger.iceberg.limits import LIST_LIMITS, MANIFEST_LIMITS, IcebergFormatErr
 from ledger.iceberg.manifests import (
     DATA,
     EQUALITY_DELETES,
-    Manifest,
+    ReadManifest,
     ManifestEntry,
     ManifestFile,
     inherited,
@@ -181,7 +181,7 @@ def bare_manifest(path: str, snapshot: IcebergSnapshot) -> ManifestFile:
     )
 
 
-def spec_of(manifest: Manifest, listed: ManifestFile, metadata: IcebergMetadata) -> int:
+def spec_of(manifest: ReadManifest, listed: ManifestFile, metadata: IcebergMetadata) -> int:
     """Return the spec of a manifest's files; raises IcebergTableError if it is not known."""
     spec = listed.spec_id if listed.length else manifest.spec_id
     if spec not in metadata.specs or (manifest.spec and manifest.spec_id != spec):

@@ -86,3 +86,9 @@ def listed(storage: Storage, *, newest: bool) -> str:
             "names"
         )
     return f"{FOLDER}/{highest[0]}"
+
+
+def number_of(name: str) -> int | None:
+    """Return the number in the name of a metadata file, None for another name."""
+    found = NUMBERED.fullmatch(name) or OF_CATALOG.fullmatch(name)
+    return int(found[1]) if found else None

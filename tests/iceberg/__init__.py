@@ -1,0 +1,1 @@
+"""Tests of what the ledger makes of Apache Iceberg's forms."""
