@@ -170,12 +170,14 @@ class NewFiles:
         if found is None:
             if len(self._open) >= OPEN_MAX:
                 self._close(next(iter(self._open)))
-            transforms = self._schema.transforms
-            names = [
-                transforms[each.name].field if each.name in transforms else each.name
-                for each in self._columns
+            # Some readers take each folder with a sign of equality for a column of the table.
+            plain = [
+                (column.name, value)
+                for column, value in zip(self._columns, values, strict=True)
+                if column.name not in self._schema.transforms
             ]
-            inside = f"{folder_of(names, values)}{self._folder}"
+            names, named = zip(*plain, strict=True) if plain else ((), ())
+            inside = f"{folder_of(names, named)}{self._folder}"
             path = f"{inside}{self._writer}-{len(self._paths)}.parquet"
             self._paths.append(path)
             found = self._open[values] = NewFile(

@@ -64,9 +64,13 @@ def optimize(
 
 
 def chosen(table: StatementTable, changed: ChangedFiles, where: Node | None) -> Sequence[FileRow]:
-    """Return the files of the partitions that fulfil a condition; raises ValueError for others."""
-    condition = table.condition(where)
-    outside = set(condition.columns) - set(table.schema.partition_columns)
+    """Return the files of the partitions that fulfil a condition; raises ValueError for others.
+
+    A condition on the column of a transform chooses all files that may hold such rows.
+    """
+    condition, schema = table.condition(where), table.schema
+    sources = {schema.by_name[each.column.lower()].name for each in schema.transforms.values()}
+    outside = set(condition.columns) - set(schema.partition_columns) - sources
     if outside:
         raise ValueError(
             "the condition of optimize must name partition columns only, got "
@@ -75,6 +79,8 @@ def chosen(table: StatementTable, changed: ChangedFiles, where: Node | None) -> 
     noted = table.work.writes.noted(table.number)
     own = {(each.path, each.vector) for each in noted.added} if noted is not None else set()
     found = [each for each in changed.read(where) if key_of(each) not in own]
+    if sources.intersection(condition.columns):
+        return found
     with table.judge() as judge:
         whole = wholly_fulfilled(table, judge, condition, found)
     return [each for each in found if whole is not None and whole[tuple(each.partition)]]
@@ -169,6 +175,8 @@ def check_partitions(schema: TableSchema, rows: Any) -> None:
     A column may have become a partition column after its rows were written.
     """
     for name in schema.partition_columns:
+        if name in schema.transforms:
+            continue
         values = rows[name]
         if not pa.types.is_string(values.type):
             continue

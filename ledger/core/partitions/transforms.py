@@ -82,7 +82,7 @@ class PartitionTransform(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The name of the results, as in the folder of a partition."""
+        """The usual name of the results, as Iceberg's writers give it."""
         return f"{self.column}_{SUFFIXES[self.kind]}"
 
     def result_type(self, column_type: str) -> str:
