@@ -36,17 +36,17 @@ from ledger.errors import (
     TxnNotOpenError,
 )
 from ledger.iceberg.imports.finding import metadata_file
+from ledger.iceberg.imports.metadata_fields import MetadataShapeError
 from ledger.iceberg.imports.replaying import ImportedIceberg, ImportStep, replay_step
 from ledger.iceberg.imports.report import (
     ICEBERG_APPS,
+    NOT_BEGUN,
     IcebergImportReport,
-    ImportedSnapshots,
     import_app,
     progress_in,
 )
 from ledger.iceberg.imports.source_files import SourceFiles
 from ledger.iceberg.imports.steps import BranchSteps
-from ledger.iceberg.metadata_fields import MetadataShapeError
 from ledger.iceberg.table_metadata import (
     BYTES_MAX,
     IcebergMetadata,
@@ -227,7 +227,7 @@ class IcebergImport:
         noted = progress_in("" if version is None else version.info)
         imported.table, imported.definition = row.table, row.definition
         imported.version, imported.newest, imported.position = app.version, row.version, position
-        imported.progress = noted or ImportedSnapshots(None, 0, 0, "")
+        imported.progress = noted or NOT_BEGUN
         imported.check_unshared()
 
     def _read_standing(self) -> tuple[TableRow, int, Sequence[AppRow]] | None:
@@ -264,7 +264,9 @@ def load_metadata(file: str, places: Sequence[str] = ()) -> IcebergMetadata:
     try:
         metadata = read_metadata(data)
     except UnknownFormatError as error:
-        raise IncompatibleError(f"the Iceberg table at {file} cannot be imported: {error}") from error
+        raise IncompatibleError(
+            f"the Iceberg table at {file} cannot be imported: {error}"
+        ) from error
     except MetadataShapeError as error:
         raise IcebergTableError(file, str(error)) from error
     SourceFiles(metadata.location, places).check_place(file)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from ledger.iceberg.metadata_fields import MetadataFields, MetadataShapeError
+from ledger.iceberg.imports.metadata_fields import MetadataFields, MetadataShapeError
 
 BYTES_MAX: Final = 128 << 20
 """The bytes of a metadata file at most, also after it was unpacked."""
@@ -243,4 +243,6 @@ def snapshot_of(fields: MetadataFields) -> IcebergSnapshot:
 def earlier_files(fields: MetadataFields) -> Sequence[str]:
     """Return the metadata files that a table had before, oldest first."""
     found = fields.items("metadata-log", SNAPSHOTS_MAX)
-    return [MetadataFields("an entry of metadata-log", each).text("metadata-file") for each in found]
+    return [
+        MetadataFields("an entry of metadata-log", each).text("metadata-file") for each in found
+    ]

@@ -24,7 +24,7 @@ from ledger.log.wire.file_list import AddFile
 from ledger.log.wire.inline_vectors import with_vector
 
 
-class ChangedFile(NamedTuple):
+class FileToAdd(NamedTuple):
     """A file to add, with its deleted rows."""
 
     file: BranchFile
@@ -43,7 +43,7 @@ class AddedFiles:
         storage: Storage,
         definitions: SourceDefinitions,
         metadata: IcebergMetadata,
-        changed: Sequence[ChangedFile],
+        changed: Sequence[FileToAdd],
     ) -> None:
         self._definitions, self._metadata = definitions, metadata
         self._changed = changed
@@ -74,9 +74,7 @@ class AddedFiles:
                 self._check_holds_partition(each.file)
         return self._definitions.fitted(made, self._footers)
 
-    def files(
-        self, definition: TableDefinition, at_ms: int, *, data_change: bool
-    ) -> list[AddFile]:
+    def files(self, definition: TableDefinition, at_ms: int, *, data_change: bool) -> list[AddFile]:
         """Return the files as a commit adds them; raises IcebergTableError for odd bounds."""
         found = []
         for (file, vector), partition in zip(self._changed, self._partitions, strict=True):

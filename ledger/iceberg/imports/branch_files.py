@@ -4,7 +4,7 @@ Manifests never change, so a step reads only manifests that the snapshot before 
 stands in manifests that both list is the same file in both.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ledger.errors import IcebergTableError, IncompatibleError
@@ -13,9 +13,9 @@ from ledger.iceberg.limits import LIST_LIMITS, MANIFEST_LIMITS, IcebergFormatErr
 from ledger.iceberg.manifests import (
     DATA,
     EQUALITY_DELETES,
-    ReadManifest,
     ManifestEntry,
     ManifestFile,
+    ReadManifest,
     inherited,
     read_manifest,
     read_manifest_list,
@@ -92,9 +92,8 @@ class BranchFiles:
             for path, each in listed.items()
             if path not in self._manifests
         }
-        came, went = list(files_in(new.values())), [
-            each for path in left for each in self._manifests[path]
-        ]
+        came = [each for files in new.values() for each in files]
+        went = [each for path in left for each in self._manifests[path]]
         change = self._changed(came, went)
         for path in left:
             del self._manifests[path]
@@ -137,9 +136,7 @@ class BranchFiles:
             self._source.check_place(each.entry.path)
         return found
 
-    def _changed(
-        self, came: Sequence[BranchFile], went: Sequence[BranchFile]
-    ) -> BranchChange:
+    def _changed(self, came: Sequence[BranchFile], went: Sequence[BranchFile]) -> BranchChange:
         """Take the files of new manifests in place of those of left ones."""
         old = {each.entry.path: each for each in went if each.entry.content == DATA}
         old_deletes = {key_of(each): each for each in went if each.entry.content != DATA}
@@ -162,23 +159,17 @@ class BranchFiles:
                 if key not in old_deletes:
                     new_deletes[key] = each
         if len(self.data) + len(self.deletes) > LIVE_FILES_MAX:
-            raise IncompatibleError(f"a table must have {LIVE_FILES_MAX} files at most to be imported")
+            raise IncompatibleError(
+                f"a table must have {LIVE_FILES_MAX} files at most to be imported"
+            )
         gone = {path: each for path, each in old.items() if path not in self.data}
         gone_deletes = {key: each for key, each in old_deletes.items() if key not in self.deletes}
         return BranchChange(added, gone, new_deletes, gone_deletes)
 
 
-def files_in(manifests: Iterator[Sequence[BranchFile]] | object) -> Iterator[BranchFile]:
-    """Yield the files of several manifests."""
-    for each in manifests:  # type: ignore[attr-defined]
-        yield from each
-
-
 def bare_manifest(path: str, snapshot: IcebergSnapshot) -> ManifestFile:
     """Return the line of a manifest that a snapshot of format 1 names directly."""
-    return ManifestFile(
-        path, 0, 0, "data", 0, 0, snapshot.id, None, None, None, None, None, None
-    )
+    return ManifestFile(path, 0, 0, "data", 0, 0, snapshot.id, None, None, None, None, None, None)
 
 
 def spec_of(manifest: ReadManifest, listed: ManifestFile, metadata: IcebergMetadata) -> int:
@@ -206,7 +197,8 @@ def check_kind(entry: ManifestEntry) -> None:
     kinds = (PARQUET,) if entry.content == DATA else (PARQUET, PUFFIN)
     if entry.file_format not in kinds:
         raise IncompatibleError(
-            f"file {entry.path} is {entry.file_format}, and the ledger reads {' and '.join(kinds)}. "
+            f"file {entry.path} is {entry.file_format}, and the ledger reads "
+            f"{' and '.join(kinds)}. "
             "Write the table anew as Parquet, and import it then"
         )
     if entry.key_metadata is not None:

@@ -64,9 +64,7 @@ class SourceDefinitions:
         """Return a schema by its id, the present one for None."""
         return self._metadata.schemas[self._metadata.schema if schema is None else schema]
 
-    def of(
-        self, schema: int | None, spec: int, before: TableDefinition | None
-    ) -> MadeDefinition:
+    def of(self, schema: int | None, spec: int, before: TableDefinition | None) -> MadeDefinition:
         """Return the definition under a schema and a spec; `before` is what the table was.
 
         Raises IncompatibleError for a column that the ledger cannot have.

@@ -77,12 +77,12 @@ def listed(storage: Storage, *, newest: bool) -> str:
             "alone knows it. Name the file that the catalog names, or give --newest for the one "
             "with the highest number"
         )
-    found = numbered or of_catalog
-    highest = [name for name in found if found[name] == max(found.values())]
+    known = numbered or of_catalog
+    highest = [name for name in known if known[name] == max(known.values())]
     if len(highest) > 1:
         raise SettingsError(
             f"{storage.location}/{FOLDER} has {len(highest)} metadata files of number "
-            f"{found[highest[0]]}: a commit that failed left one. Name the file that the catalog "
+            f"{known[highest[0]]}: a commit that failed left one. Name the file that the catalog "
             "names"
         )
     return f"{FOLDER}/{highest[0]}"

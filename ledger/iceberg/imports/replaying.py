@@ -15,7 +15,7 @@ from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
 from ledger.core.events.events import TableAltered, TableCreated
 from ledger.delta.replay import FOREIGN, committed, stages_in
 from ledger.errors import ConflictError, LedgerError
-from ledger.iceberg.imports.report import ImportedSnapshots
+from ledger.iceberg.imports.report import NOT_BEGUN, ImportedSnapshots
 from ledger.log.wire.file_list import AddFile, RemoveFile
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
@@ -63,7 +63,7 @@ class ImportedIceberg:
     version: int = -1
     newest: int = -1
     position: int = 0
-    progress: ImportedSnapshots = ImportedSnapshots(None, 0, 0, "")
+    progress: ImportedSnapshots = NOT_BEGUN
 
     def check_unshared(self) -> None:
         """Raise ConflictError if another program ever wrote to the table."""

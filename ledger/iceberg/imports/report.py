@@ -31,6 +31,9 @@ class ImportedSnapshots(NamedTuple):
     metadata: str
 
 
+NOT_BEGUN: Final = ImportedSnapshots(None, 0, 0, "")
+
+
 class IcebergImportReport(NamedTuple):
     """The state of an imported Iceberg table, and the work of this import.
 
@@ -65,9 +68,7 @@ def info_of(
         found[SNAPSHOT_NOTE] = {
             "snapshot-id": snapshot.id,
             "operation": snapshot.operation or "append",
-            "summary": {
-                key: text for key, text in snapshot.summary.items() if key != "operation"
-            },
+            "summary": {key: text for key, text in snapshot.summary.items() if key != "operation"},
         }
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
 

@@ -84,11 +84,7 @@ def keys_of(path: str) -> Iterator[PlaceKey]:
     """Yield the key of an absolute path as it is written."""
     scheme, authority, rest = parts_of(path)
     family = FAMILIES.get(scheme, scheme)
-    yield (
-        "" if family == FILE else family,
-        "" if authority in LOCAL else authority,
-        normal(rest),
-    )
+    yield ("" if family == FILE else family, "" if authority in LOCAL else authority, normal(rest))
 
 
 def real_key(path: str) -> PlaceKey:

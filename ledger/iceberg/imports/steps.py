@@ -6,12 +6,12 @@ table went back meanwhile.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
 from ledger.core.partitions.names import Values
-from ledger.iceberg.imports.added_files import AddedFiles, ChangedFile
+from ledger.iceberg.imports.added_files import AddedFiles, FileToAdd
 from ledger.iceberg.imports.branch_files import BranchFiles
 from ledger.iceberg.imports.definitions import SourceDefinitions
 from ledger.iceberg.imports.deleted_rows import DeletedRows
@@ -28,7 +28,7 @@ from ledger.iceberg.table_metadata import IcebergMetadata, IcebergSnapshot
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.file_list import RemoveFile
 
-REPLACE = "replace"
+REPLACE: Final = "replace"
 
 
 class ShownFile(NamedTuple):
@@ -57,9 +57,7 @@ class BranchSteps:
         self.passed_over: dict[str, str] = {}
         self.left_out: Mapping[str, str] = {}
 
-    def of(
-        self, file: str, metadata: IcebergMetadata
-    ) -> Iterator[tuple[int, int, ImportStep]]:
+    def of(self, file: str, metadata: IcebergMetadata) -> Iterator[tuple[int, int, ImportStep]]:
         """Yield the steps to what a metadata file shows, each with its number and their count.
 
         A step must be committed, and noted, before the next one is asked for. Raises
@@ -144,12 +142,10 @@ class BranchSteps:
         is_next = imported.table != 0 and snapshot.parent == imported.progress.snapshot
         is_moved = snapshot.operation == REPLACE and is_next
         adds = added.files(definition, snapshot.at_ms, data_change=not is_moved)
-        went_back = imported.table != 0 and not is_next and not is_newer(metadata, imported, snapshot)
+        went_back = imported.table != 0 and not is_next and not is_newer(imported, snapshot)
         operation = ROLLED_BACK if went_back else OPERATIONS.get(snapshot.operation, "WRITE")
         if before is not None and list(before.partition_columns) != definition.partition_columns:
-            self._shown = {
-                path: each._replace(partition=None) for path, each in shown.items()
-            }
+            self._shown = {path: each._replace(partition=None) for path, each in shown.items()}
         return ImportStep(
             definition,
             adds,
@@ -161,10 +157,10 @@ class BranchSteps:
 
     def _differences(
         self, shown: Mapping[str, ShownFile], paths: set[str]
-    ) -> tuple[list[RemoveFile], list[ChangedFile]]:
+    ) -> tuple[list[RemoveFile], list[FileToAdd]]:
         """Return the files to remove and to add, among those at some paths."""
         removes: list[RemoveFile] = []
-        changed: list[ChangedFile] = []
+        changed: list[FileToAdd] = []
         for path in sorted(paths):
             file, known = self._branch.data.get(path), shown.get(path)
             vector = None if file is None else self._deletes.vector(file)
@@ -181,7 +177,7 @@ class BranchSteps:
                     )
                 )
             if file is not None:
-                changed.append(ChangedFile(file, vector))
+                changed.append(FileToAdd(file, vector))
         return removes, changed
 
     def _last_step(
@@ -216,9 +212,7 @@ class BranchSteps:
         return self._shown
 
 
-def is_newer(
-    metadata: IcebergMetadata, imported: ImportedIceberg, snapshot: IcebergSnapshot
-) -> bool:
+def is_newer(imported: ImportedIceberg, snapshot: IcebergSnapshot) -> bool:
     """Return whether a snapshot was made after the metadata that was read last."""
     known = imported.progress
     return (snapshot.sequence, snapshot.at_ms) > (known.sequence, known.updated_ms)

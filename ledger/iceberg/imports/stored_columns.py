@@ -112,7 +112,11 @@ def agree(file: Sequence[StoredColumn], table: Sequence[StoredColumn]) -> bool:
         return False
     for each in file:
         known = names.get(each.name.lower())
-        if known is None or known is not numbers.get(each.id) or not agree(each.within, known.within):
+        if (
+            known is None
+            or known is not numbers.get(each.id)
+            or not agree(each.within, known.within)
+        ):
             return False
     return True
 
@@ -152,7 +156,7 @@ def numbered_alike(
 
 
 def names_by_id(columns: Iterable[StoredColumn]) -> Iterator[tuple[int, str]]:
-    """Yield the ids of all columns and fields with their names; those without an id are left out."""
+    """Yield the ids of columns and fields with their names, none for one without an id."""
     for each in columns:
         if each.id:
             yield each.id, each.name
@@ -161,9 +165,7 @@ def names_by_id(columns: Iterable[StoredColumn]) -> Iterator[tuple[int, str]]:
 
 def without_unknown(columns: Iterable[StoredColumn]) -> Sequence[StoredColumn]:
     """Return the columns that have an id."""
-    return [
-        each._replace(within=without_unknown(each.within)) for each in columns if each.id
-    ]
+    return [each._replace(within=without_unknown(each.within)) for each in columns if each.id]
 
 
 def are_names_sure(schemas: Iterable[Sequence[StoredColumn]]) -> bool:
@@ -177,9 +179,7 @@ def are_names_sure(schemas: Iterable[Sequence[StoredColumn]]) -> bool:
     )
 
 
-def paths_by_id(
-    columns: Iterable[StoredColumn], above: Path = ()
-) -> Iterator[tuple[int, Path]]:
+def paths_by_id(columns: Iterable[StoredColumn], above: Path = ()) -> Iterator[tuple[int, Path]]:
     """Yield the ids of all columns and fields with the names that lead to them."""
     for each in columns:
         path = (*above, each.name.lower())

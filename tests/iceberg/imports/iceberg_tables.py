@@ -35,22 +35,13 @@ class FolderCatalog(MetastoreCatalog):
         self.folder = folder
         self.places: dict[tuple[str, ...], str] = {}
 
-    def create_table(
-        self,
-        identifier: Any,
-        schema: Any,
-        location: str | None = None,
-        partition_spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
-        sort_order: SortOrder = UNSORTED_SORT_ORDER,
-        properties: Mapping[str, str] = {},  # noqa: B006 - never changed
-    ) -> Table:
-        """Make a table and its first metadata file."""
-        staged = self._create_staged_table(
-            identifier, schema, location, partition_spec, sort_order, dict(properties)
-        )
+    def make(self, schema: Schema, spec: PartitionSpec, order: SortOrder, **given: str) -> Table:
+        """Make a table and its first metadata file; properties may be given."""
+        name, location = ("db", "trips"), (self.folder / "trips").as_uri()
+        staged = self._create_staged_table(name, schema, location, spec, order, given)
         self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
-        self.places[self.identifier_to_tuple(identifier)] = staged.metadata_location
-        return self.load_table(identifier)
+        self.places[name] = staged.metadata_location
+        return self.load_table(name)
 
     def load_table(self, identifier: Any) -> Table:
         """Return a table as its newest metadata has it."""
@@ -61,9 +52,7 @@ class FolderCatalog(MetastoreCatalog):
         metadata = FromInputFile.table_metadata(io.new_input(place))
         return Table(self.identifier_to_tuple(identifier), metadata, place, io, self)
 
-    def commit_table(
-        self, table: Table, requirements: Any, updates: Any
-    ) -> CommitTableResponse:
+    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
         """Write the next metadata file of a table."""
         name = table.name()
         current = self.load_table(name)
@@ -71,32 +60,26 @@ class FolderCatalog(MetastoreCatalog):
         if staged.metadata != current.metadata:
             self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
             self.places[name] = staged.metadata_location
-        return CommitTableResponse(
-            metadata=staged.metadata, metadata_location=self.places[name]
-        )
-
-    def _resolve_table_location(
-        self, location: str | None, database_name: str, table_name: str
-    ) -> str:
-        return location or (self.folder / table_name).as_uri()
+        form = {"metadata": staged.metadata, "metadata-location": self.places[name]}
+        return CommitTableResponse.model_validate(form)
 
 
 # What a catalog has beside these is not asked of this one.
-FolderCatalog.__abstractmethods__ = frozenset()  # type: ignore[attr-defined]
+FolderCatalog.__abstractmethods__ = frozenset()
 
 
 def new_table(
-    folder: Path, schema: Schema, spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC, **given: Any
+    folder: Path,
+    schema: Schema,
+    spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+    order: SortOrder = UNSORTED_SORT_ORDER,
+    **given: str,
 ) -> Table:
-    """Return a new Iceberg table in a folder; properties may be given."""
-    properties = {key.replace("_", "-"): value for key, value in given.items() if key != "order"}
-    return FolderCatalog(folder).create_table(
-        ("db", "trips"),
-        schema,
-        partition_spec=spec,
-        sort_order=given.get("order", UNSORTED_SORT_ORDER),
-        properties=properties,
-    )
+    """Return a new Iceberg table in a folder; its properties may be given."""
+    properties = {key.replace("_", "-"): value for key, value in given.items()}
+    catalog: Any = FolderCatalog
+    table: Table = catalog(folder).make(schema, spec, order, **properties)
+    return table
 
 
 def take(ledger: Ledger, table: Table, **given: Any) -> IcebergImportReport:

@@ -128,10 +128,19 @@ def point_of(number: int) -> StructType:
 def test_every_type_and_nested_ids(ledger: Ledger, tmp_path: Path, form: str) -> None:
     table = new_table(tmp_path, every_type(), format_version=form)
     row = {
-        **{"b": True, "i": -1, "l": 2**40, "f": 1.5, "d": -0.25, "n": Decimal("12.345")},
-        **{"day": date(2026, 1, 2), "at": datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)},
-        **{"local": datetime(2026, 1, 2, 3), "s": "é", "raw": b"\0\xff"},  # noqa: DTZ001
-        **{"p": {"x": 1.0, "y y": 2.0}, "ps": [{"x": 1.0, "label": "a"}, None]},
+        "b": True,
+        "i": -1,
+        "l": 2**40,
+        "f": 1.5,
+        "d": -0.25,
+        "n": Decimal("12.345"),
+        "day": date(2026, 1, 2),
+        "at": datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
+        "local": datetime(2026, 1, 2, 3),  # noqa: DTZ001 - the type has no zone
+        "s": "é",
+        "raw": b"\0\xff",
+        "p": {"x": 1.0, "y y": 2.0},
+        "ps": [{"x": 1.0, "label": "a"}, None],
         "m": [("k", {"x": 3.0, "label": "b"})],
     }
     table.append(pa.Table.from_pylist([row, {}], schema=table.schema().as_arrow()))
@@ -148,9 +157,7 @@ def test_every_type_and_nested_ids(ledger: Ledger, tmp_path: Path, form: str) ->
 
 
 @FORMATS
-def test_columns_renamed_dropped_and_added_again(
-    ledger: Ledger, tmp_path: Path, form: str
-) -> None:
+def test_columns_renamed_dropped_and_added_again(ledger: Ledger, tmp_path: Path, form: str) -> None:
     table = new_table(tmp_path, plain_schema(), format_version=form)
     table.append(rows(1))
     with table.update_schema() as update:
@@ -177,6 +184,8 @@ def test_statistics_of_manifests(ledger: Ledger, tmp_path: Path) -> None:
     take(ledger, table)
 
     found = [json.loads(file.stats) for file in files_of(ledger, 0)]
-    assert [(each["numRecords"], each["minValues"]["id"], each["maxValues"]["id"]) for each in found] == [(2, 1, 5)]
+    assert [
+        (each["numRecords"], each["minValues"]["id"], each["maxValues"]["id"]) for each in found
+    ] == [(2, 1, 5)]
     assert found[0]["nullCount"] == {"id": 0, "name": 0}
     assert ledger.scan(NAME, "id > 6").count() == 1

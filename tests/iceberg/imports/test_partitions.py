@@ -9,6 +9,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.errors import IncompatibleError
+from ledger.iceberg.importer import import_iceberg
 from tests.iceberg.imports.iceberg_tables import (
     NAME,
     check_same_rows,
@@ -23,6 +24,7 @@ from tests.iceberg.imports.iceberg_tables import (
     versions,
 )
 
+from pyarrow import parquet as pq  # isort: skip
 from pyiceberg.partitioning import PartitionField, PartitionSpec  # isort: skip
 from pyiceberg.schema import Schema  # isort: skip
 from pyiceberg.transforms import (  # isort: skip
@@ -64,6 +66,13 @@ def spec(*fields: tuple[int, Any, str]) -> PartitionSpec:
     )
 
 
+def divided(ledger: Ledger) -> list[list[str]]:
+    """Return the partition columns of each version of the imported table."""
+    table = row_of(ledger).table
+    found = [ledger.reads().definition(table, each.position) for each in versions(ledger)]
+    return [list(each.partition_columns) for each in found if each is not None]
+
+
 @pytest.mark.parametrize(
     ("field", "column", "values"),
     [
@@ -71,11 +80,7 @@ def spec(*fields: tuple[int, Any, str]) -> PartitionSpec:
         ((2, IdentityTransform(), "name"), "name", {("a",)}),
         ((3, YearTransform(), "y"), "years(at)", {("2026",)}),
         ((3, MonthTransform(), "m"), "months(at)", {("2026-02",), ("2026-03",)}),
-        (
-            (3, DayTransform(), "d"),
-            "days(at)",
-            {("2026-02-02",), ("2026-03-03",), ("2026-03-06",)},
-        ),
+        ((3, DayTransform(), "d"), "days(at)", {("2026-02-02",), ("2026-03-03",), ("2026-03-06",)}),
         (
             (3, HourTransform(), "h"),
             "hours(at)",
@@ -85,10 +90,11 @@ def spec(*fields: tuple[int, Any, str]) -> PartitionSpec:
         ((2, TruncateTransform(1), "t"), "truncate(1, name)", {("~a",)}),
     ],
 )
-@FORMATS
 def test_each_transform(
-    ledger: Ledger, tmp_path: Path, form: str, field: Any, column: str, values: Any
+    ledger: Ledger, tmp_path: Path, field: Any, column: str, values: Any
 ) -> None:
+    """Conditions on the column leave out no file that has such a row."""
+    form = "1" if column.startswith("truncate") else "2"
     table = new_table(tmp_path, SCHEMA, spec(field), format_version=form)
     table.append(rows(1, 2, 5))
     table.append(rows(1, 2))
@@ -130,9 +136,7 @@ def test_a_spec_that_changes_leaves_each_file_its_own(
     table.append(rows(4))
     take(ledger, table)
 
-    shown = [list(ledger.reads().definition(row_of(ledger).table, each.position).partition_columns)
-             for each in versions(ledger)]  # type: ignore[union-attr]
-    assert shown == [["name"], ["days(at)"], ["days(at)", "bucket(2, id)"]]
+    assert divided(ledger) == [["name"], ["days(at)"], ["days(at)", "bucket(2, id)"]]
     assert properties(row_of(ledger).definition)["iceberg.partition-fields"].startswith('[["day"')
     check_same_rows(ledger, table)
     assert ledger.scan(NAME, "id = 1 AND name = 'a'").count() == 1
@@ -193,8 +197,6 @@ def test_a_text_that_is_null_in_the_log_does_not_divide_files(
 
 def test_files_that_lack_their_partition_column(ledger: Ledger, tmp_path: Path) -> None:
     """Only the manifest has its value, so the file must have its partition."""
-    import pyarrow.parquet as pq
-
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
     table = new_table(tmp_path, schema, spec((2, IdentityTransform(), "name")))
     table.append(rows(1, name="b").select(["id", "name"]))
@@ -209,8 +211,6 @@ def test_files_that_lack_their_partition_column(ledger: Ledger, tmp_path: Path) 
     first = table.snapshot_by_id(main_branch(table)[0])
     assert first is not None
     Path(first.manifest_list.removeprefix("file://")).unlink()
-    from ledger.iceberg.importer import import_iceberg
-
     with pytest.raises(IncompatibleError, match="lacks the column of partition field name"):
         import_iceberg(ledger, table.metadata_location, "other")
 

@@ -93,7 +93,9 @@ def foreign_commit(ledger: Ledger, row: TableRow) -> ForeignCommit | None:
         found = [(number_of(each.path), each.path) for each in storage_at(folder).list()]
     except (OSError, LedgerError):
         return None
-    later = sorted(((at, path) for at, path in found if at is not None and at > number), reverse=True)
+    later = sorted(
+        ((at, path) for at, path in found if at is not None and at > number), reverse=True
+    )
     for _, path in later[:READ_MAX]:
         try:
             metadata = load_metadata(f"{folder}/{path}")

@@ -37,7 +37,7 @@ class MetadataFields:
 
     def number(self, key: str, default: int | None = None) -> int:
         """Return a whole number of 64 bits; raises MetadataShapeError for any other value."""
-        found = self.fields.get(key)
+        found: Any = self.fields.get(key)
         if found is None and default is not None:
             return default
         if not is_whole(found):
