@@ -139,7 +139,7 @@ class IcebergImport:
     ) -> bool:
         """Import the snapshots of a metadata file; return False if another process was faster."""
         self._identify(metadata)
-        self._look()
+        self._look(metadata)
         self._check_newer(file, metadata)
         if self._steps is None:
             self._steps = BranchSteps(self._ledger, self._imported, self._places)
@@ -147,7 +147,7 @@ class IcebergImport:
         for done, count, step in steps.of(file, metadata):
             if stop.is_set():
                 return True
-            if not self._is_done(step):
+            if not self._is_done(step, metadata):
                 return False
             steps.note(step)
             self._versions += 1
@@ -171,7 +171,7 @@ class IcebergImport:
             dict(self._left_out),
         )
 
-    def _is_done(self, step: ImportStep) -> bool:
+    def _is_done(self, step: ImportStep, metadata: IcebergMetadata) -> bool:
         """Commit a version; return False if another process committed it before."""
         imported = self._imported
         version = imported.version
@@ -183,7 +183,7 @@ class IcebergImport:
         except RefusedError as refused:
             if isinstance(refused, ConflictError) and refused.reason == FOREIGN:
                 raise
-            self._look()
+            self._look(metadata)
             if imported.version > version:
                 return False
             if not isinstance(refused, RETRIED):
@@ -201,7 +201,7 @@ class IcebergImport:
         self._uuid = metadata.uuid
         self._imported.app = f"{ICEBERG_APPS}{metadata.uuid}"
 
-    def _look(self) -> None:
+    def _look(self, metadata: IcebergMetadata) -> None:
         """Read the state of the import from the ledger: another process may import too."""
         imported, standing = self._imported, self._read_standing()
         if standing is None:
@@ -216,15 +216,18 @@ class IcebergImport:
                 reason=Reason.TABLE_EXISTS,
                 subject=row.table,
             )
+        version = self._ledger.reads().version_row(row.table, version=app.version)
+        noted = progress_in("" if version is None else version.info)
         if (adopted := properties(row.definition).get(ADOPTED)) is not None:
+            known = noted or NOT_BEGUN
+            is_later = (metadata.sequence, metadata.updated_ms) > (known.sequence, known.updated_ms)
+            later = f", and snapshot {metadata.current} was committed outside" if is_later else ""
             raise ConflictError(
                 f"table {row.name} was adopted at {adopted}: the ledger alone commits to it, and "
-                "its import has ended. To import the Iceberg table anew, use another name",
+                f"its import has ended{later}. To import the Iceberg table anew, use another name",
                 reason=FOREIGN,
                 subject=row.table,
             )
-        version = self._ledger.reads().version_row(row.table, version=app.version)
-        noted = progress_in("" if version is None else version.info)
         imported.table, imported.definition = row.table, row.definition
         imported.version, imported.newest, imported.position = app.version, row.version, position
         imported.progress = noted or NOT_BEGUN
