@@ -14,11 +14,15 @@ from ledger.iceberg.imports.branch_files import PUFFIN, BranchChange, BranchFile
 from ledger.iceberg.imports.source_files import SourceFiles
 from ledger.iceberg.limits import DELETES_LIMITS, IcebergFormatError
 from ledger.iceberg.position_deletes import read_position_deletes
+from ledger.iceberg.puffin import read_vector
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.inline_vectors import inline_vector
 
 INLINE_CHARS_MAX: Final = 400_000
 """A longer list of deleted rows fits no record of the log."""
+
+PUFFIN_ENDING: Final = ".puffin"
+"""By this ending readers of the log know a file of vectors of Iceberg."""
 
 BLOB_FRAME_BYTES: Final = 8
 """The size before the bitmap of a vector and its checksum behind it, which Delta does not count."""
@@ -61,8 +65,10 @@ class DeletedRows:
         vectors = [each for _, each in deletes if each.entry.file_format == PUFFIN]
         if len(vectors) > 1:
             raise IcebergTableError(path, "it has two deletion vectors in one snapshot")
-        if vectors:
+        if vectors and vectors[0].entry.path.endswith(PUFFIN_ENDING):
             return vector_in_puffin(vectors[0])
+        if vectors:
+            return inline(path, self._read_vector(vectors[0]))
         gone = empty()
         for key, each in deletes:
             if each.partition != file.partition:
@@ -70,16 +76,16 @@ class DeletedRows:
                     each.entry.path, f"it deletes rows of {path}, which is in another partition"
                 )
             gone |= self._rows[key][path]
-        if not gone:
-            return None
-        found = inline_vector(gone)
-        if len(found.place) > INLINE_CHARS_MAX:
-            raise IncompatibleError(
-                f"file {path} has {len(gone)} deleted rows, whose list has {len(found.place)} "
-                f"characters; a record holds {INLINE_CHARS_MAX}. Let the table's writer compact it "
-                "(rewrite_data_files), and import it then"
-            )
-        return found
+        return inline(path, gone) if gone else None
+
+    def _read_vector(self, file: BranchFile) -> RowSet:
+        """Return the rows of a vector in a file that no reader here knows by its name."""
+        entry, start = file.entry, file.entry.content_offset or 0
+        data = self._source.read(entry.path, DELETES_LIMITS.bytes)
+        try:
+            return read_vector(data[start : start + (entry.content_size or 0)])
+        except IcebergFormatError as error:
+            raise IcebergTableError(entry.path, str(error)) from error
 
     def _read(self, file: BranchFile) -> Mapping[str, RowSet]:
         """Return the deleted rows in a file by data file; those of a vector are not read yet."""
@@ -93,6 +99,18 @@ class DeletedRows:
             return read_position_deletes(data, DELETES_LIMITS)
         except IcebergFormatError as error:
             raise IcebergTableError(entry.path, str(error)) from error
+
+
+def inline(path: str, rows: RowSet) -> DeletionVector:
+    """Return a vector that the log holds itself; raises IncompatibleError if it is too long."""
+    found = inline_vector(rows)
+    if len(found.place) > INLINE_CHARS_MAX:
+        raise IncompatibleError(
+            f"file {path} has {len(rows)} deleted rows, whose list has {len(found.place)} "
+            f"characters; a record holds {INLINE_CHARS_MAX}. Let the table's writer compact it "
+            "(rewrite_data_files), and import it then"
+        )
+    return found
 
 
 def vector_in_puffin(file: BranchFile) -> DeletionVector:
