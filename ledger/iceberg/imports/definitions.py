@@ -143,30 +143,25 @@ class SourceDefinitions:
         If names and ids of a file say different things, the columns of the table go by ids from
         then on. Raises IncompatibleError for a file without ids whose names are not sure.
         """
-        known = dict(names_in_files_of(definition))
-        fixed = set(known) if is_mapped(definition) else set[int]()
-        table = table_columns(definition.columns, is_mapped=is_mapped(definition))
+        mapped = is_mapped(definition)
+        table = table_columns(definition.columns, is_mapped=mapped)
+        known = names_in_files_of(definition)
+        called = dict(known) if mapped else {}
         is_odd = False
         for path, given in files.items():
-            if has_ids(given):
-                is_odd = is_odd or not agree(given, table)
+            file = given if has_ids(given) else without_unknown(self._numbered(path, given))
+            is_odd = is_odd or not agree(file, table)
+            if file is given:
                 continue
-            file = without_unknown(self._numbered(path, given))
-            if agree(file, table):
-                fixed.update(number for number, _ in names_by_id(file))
-                continue
-            is_odd = True
             for number, name in names_by_id(file):
-                if number in fixed and known.get(number) != name:
+                if called.setdefault(number, name) != name:
                     raise IncompatibleError(
                         f"file {path} has no field ids, and calls column {number} {name}, which "
-                        f"other files call {known.get(number)}: write one of them anew"
+                        f"other files call {called[number]}: write one of them anew"
                     )
-                known[number] = name
-                fixed.add(number)
-        if not is_odd or is_mapped(definition):
+        if mapped or not is_odd:
             return definition
-        return with_names_in_files(definition, known)
+        return with_names_in_files(definition, known | called)
 
     def ids_in(self, path: str, file: Sequence[StoredColumn]) -> set[int]:
         """Return the ids of the columns that a file has; raises as `fitted`."""
