@@ -1,4 +1,4 @@
-"""Errors that concern a table: its name, its versions, its columns, its files, its metadata elsewhere."""
+"""Errors that concern a table: its name, versions, columns and files, and where it came from."""
 
 from collections.abc import Mapping
 

@@ -53,6 +53,11 @@ class IcebergImportReport(NamedTuple):
     passed_over: Mapping[str, str]
     left_out: Mapping[str, str]
 
+    def fields(self) -> dict[str, Any]:
+        """Return the report as JSON shows it; an id of a snapshot is a text there."""
+        shown = None if self.snapshot is None else str(self.snapshot)
+        return {**self._asdict(), "snapshot": shown}
+
 
 def info_of(
     metadata: IcebergMetadata, file: str, shown: int | None, snapshot: IcebergSnapshot | None

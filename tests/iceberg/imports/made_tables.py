@@ -37,11 +37,7 @@ class MadeTable:
         (folder / "data").mkdir(parents=True)
         (folder / "metadata").mkdir()
         self.form = form
-        self.schema = {
-            "type": "struct",
-            "schema-id": 0,
-            "fields": [*(fields or [field(1, "id")])],
-        }
+        self.schema = {"type": "struct", "schema-id": 0, "fields": [*(fields or [field(1, "id")])]}
         self.manifests: list[ManifestFile] = []
         self.snapshots: list[dict[str, Any]] = []
         self.more: dict[str, Any] = {}
@@ -131,7 +127,7 @@ class MadeTable:
         form = max(self.form, 2)
         data = manifest_bytes(entries, SPEC, self.schema, content, form)
         place = self.put(f"metadata/{number}-{content}-{len(self.manifests)}.avro", data)
-        first_row_id = self._rows if form > 2 and content == "data" else None  # noqa: PLR2004
+        first_row_id = self._rows if form > 2 and content == "data" else None
         self._rows += sum(each.record_count for each in entries)
         return manifest_file(
             place,

@@ -11,11 +11,7 @@ from ledger.client import Ledger
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.errors import ConflictError, IncompatibleError, SettingsError, TableExistsError
 from ledger.iceberg.importer import ADOPTED, IcebergImport, import_iceberg
-from ledger.iceberg.imports.adopting import (
-    IcebergNotAdoptableError,
-    adopt_iceberg,
-    foreign_commit,
-)
+from ledger.iceberg.imports.adopting import IcebergNotAdoptableError, adopt_iceberg, foreign_commit
 from ledger.testing import InMemoryLedger
 from tests.iceberg.imports.iceberg_tables import (
     NAME,
@@ -142,7 +138,10 @@ def test_changes_of_the_definition_alone(ledger: Ledger, table: Table) -> None:
     report = take(ledger, table)
     assert report.left_out.keys() == {"delta.appendOnly"}
     found = properties(row_of(ledger).definition)
-    assert (found["comment"], found["iceberg.table-uuid"]) == ("trips", str(table.metadata.table_uuid))
+    assert (found["comment"], found["iceberg.table-uuid"]) == (
+        "trips",
+        str(table.metadata.table_uuid),
+    )
     assert "delta.appendOnly" not in found
 
     with table.transaction() as txn:

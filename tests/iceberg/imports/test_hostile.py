@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -125,15 +124,16 @@ def test_half_of_a_metadata_file_is_named(ledger: Ledger, made: MadeTable) -> No
     assert raised.value.file == place
 
 
-def test_a_nested_schema_without_an_end(ledger: Ledger, made: MadeTable) -> None:
+def test_a_schema_that_is_nested_too_deeply(ledger: Ledger, made: MadeTable) -> None:
     kind: Any = "int"
-    for number in range(3_000):
+    for number in range(200):
         kind = {"type": "list", "element-id": number + 10, "element": kind}
     made.schema["fields"] = [{"id": 1, "name": "id", "required": False, "type": kind}]
-    text = '{"type":"list","element-id":1,"element":' * 500
-    data = json.dumps(made.metadata() | {"schemas": [], "x": 1}) if False else text
-    with pytest.raises((IcebergTableError, IncompatibleError)):
-        import_iceberg(ledger, made.put("metadata/v9.metadata.json", data.encode()), NAME)
+    with pytest.raises(IncompatibleError, match="levels"):
+        import_iceberg(ledger, made.write(), NAME)
+    text = '{"a":' * 100_000
+    with pytest.raises(IcebergTableError, match="it must be JSON"):
+        import_iceberg(ledger, made.put("metadata/v9.metadata.json", text.encode()), NAME)
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,7 @@ def test_a_nested_schema_without_an_end(ledger: Ledger, made: MadeTable) -> None
         "http://localhost/data.parquet",
     ],
 )
-def test_files_of_other_places_are_not_read(
-    ledger: Ledger, made: MadeTable, place: str
-) -> None:
+def test_files_of_other_places_are_not_read(ledger: Ledger, made: MadeTable, place: str) -> None:
     named = place.replace("{inside}", made.location)
     made.commit(made.entry("data/1.parquet", 1)._replace(path=named))
     with pytest.raises(IcebergTableError, match=r"outside|must be absolute"):
@@ -161,7 +159,7 @@ def test_files_of_other_places_are_not_read(
 
 def test_a_link_to_another_place(ledger: Ledger, made: MadeTable, tmp_path: Path) -> None:
     (tmp_path / "elsewhere.parquet").write_bytes((made.folder / "data/1.parquet").read_bytes())
-    os.symlink(tmp_path / "elsewhere.parquet", made.folder / "data/9.parquet")
+    (made.folder / "data/9.parquet").symlink_to(tmp_path / "elsewhere.parquet")
     made.commit(made.entry("data/9.parquet", 1))
     with pytest.raises(IcebergTableError, match="outside the permitted places by a link"):
         import_iceberg(ledger, made.write(), NAME)
@@ -187,7 +185,10 @@ def test_metadata_that_names_another_location(
 
 @pytest.mark.parametrize(
     ("name", "limit"),
-    [("metadata/snap-2.avro", LIST_LIMITS.bytes), ("metadata/2-data-1.avro", MANIFEST_LIMITS.bytes)],
+    [
+        ("metadata/snap-2.avro", LIST_LIMITS.bytes),
+        ("metadata/2-data-1.avro", MANIFEST_LIMITS.bytes),
+    ],
 )
 def test_files_of_a_gigabyte_are_not_read(
     ledger: Ledger, made: MadeTable, name: str, limit: int

@@ -16,10 +16,7 @@ from tests.iceberg.imports.made_tables import MadeTable, field
 
 pq = pytest.importorskip("pyarrow.parquet")
 
-POINT = {
-    "type": "struct",
-    "fields": [field(3, "x", "double"), field(4, "y", "double")],
-}
+POINT = {"type": "struct", "fields": [field(3, "x", "double"), field(4, "y", "double")]}
 
 
 def shown(ledger: Ledger, version: int | None = None) -> Any:
@@ -91,10 +88,7 @@ def test_a_name_mapping_gives_ids_to_names(ledger: Ledger, tmp_path: Path) -> No
     made.commit(made.data(pa.table({"now": [5]})))
     import_iceberg(ledger, made.write(), NAME)
 
-    assert shown(ledger) == [
-        {"now": 1, "p": {"x": 2.0, "y": 3.0}},
-        {"now": 5, "p": None},
-    ]
+    assert shown(ledger) == [{"now": 1, "p": {"x": 2.0, "y": 3.0}}, {"now": 5, "p": None}]
 
 
 def test_two_names_of_one_column_in_files_without_ids(ledger: Ledger, tmp_path: Path) -> None:
@@ -152,7 +146,12 @@ def test_keys_orders_and_properties(ledger: Ledger, tmp_path: Path) -> None:
     order = {
         "order-id": 1,
         "fields": [
-            {"source-id": 2, "transform": "identity", "direction": "desc", "null-order": "nulls-last"}
+            {
+                "source-id": 2,
+                "transform": "identity",
+                "direction": "desc",
+                "null-order": "nulls-last",
+            }
         ],
     }
     made.more |= {
