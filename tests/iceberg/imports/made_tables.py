@@ -60,7 +60,7 @@ class MadeTable:
         """Write a data file, and return its entry."""
         name = f"data/{next(self._numbers)}.parquet"
         if ids:
-            numbers = {each["name"]: each["id"] for each in self.schema["fields"]}  # type: ignore[index]
+            numbers = {each["name"]: each["id"] for each in self.schema["fields"]}
             table = table.cast(
                 pa.schema(
                     [
