@@ -5,11 +5,12 @@ of the table, `lakeledger.key`. The words on a column are its `doc`.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import NESTED_TYPE, properties
-from ledger.core.predicates.types import BITS, Kind, parse_type
+from ledger.core.predicates.types import BITS, FLOATS, Kind, parse_type
 from ledger.iceberg.types import (
     DOC,
     REWRITE,
@@ -102,6 +103,8 @@ def initial_json(column: Column, text: str, version: int) -> Any:
             f"readers of format {version} would read NULL: set the property {FORMAT_VERSION} to "
             f"{DEFAULTS_FROM}, or write the table anew and take the value away"
         )
+    if column.type.strip().lower() in FLOATS:
+        return float(text)
     kind = parse_type(column.type)
     if kind is None:
         return text
@@ -112,7 +115,7 @@ def initial_json(column: Column, text: str, version: int) -> Any:
     if kind.kind is Kind.DOUBLE:
         return float(text)
     if kind.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ):
-        moment = text.removesuffix("Z").replace(" ", "T")
+        moment = datetime.fromisoformat(text.removesuffix("Z")).isoformat()
         return f"{moment}+00:00" if kind.kind is Kind.TIMESTAMP else moment
     return text
 

@@ -1,1 +1,1 @@
-"""Tests of what the ledger makes of Apache Iceberg's forms."""
+"""Tables of a ledger as Iceberg tables."""
