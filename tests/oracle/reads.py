@@ -33,6 +33,7 @@ from ledger.reads.port import (
     AppRow,
     ConflictRow,
     Counts,
+    DefinitionRow,
     FileChange,
     FileRow,
     HistoryRow,
@@ -136,6 +137,15 @@ class StateReads(Reads):
         place = self._applied(position)
         known = self._fold.definitions.get(table, ())
         return next((each for since, each in reversed(known) if since <= place), None)
+
+    @in_turn
+    def definitions(
+        self, table: int, position: int | None = None, *, after: int = 0, limit: int | None = None
+    ) -> Sequence[DefinitionRow]:
+        place = self._applied(position)
+        known = self._fold.definitions.get(table, ())
+        found = [DefinitionRow(*each) for each in known if after < each[0] <= place]
+        return found[:limit]
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         check_reads(reads, bounds)

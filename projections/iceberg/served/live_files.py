@@ -1,0 +1,312 @@
+"""Live files: the data files and deletes of one table, changed version by version."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from ledger.core.commands import TableDefinition
+from ledger.files.foreign_bounds import is_foreign
+from ledger.files.storage import Storage
+from ledger.reads.port import FileChange, FileRow
+from projections.iceberg.served.chunks import Chunks, Entry, chunked, key_of
+from projections.iceberg.served.entries import (
+    DataEntry,
+    DeletesEntry,
+    VersionChange,
+    has_deletes,
+    is_same_data,
+)
+from projections.iceberg.served.numbers import ROW_BITS, first_row_id
+from projections.iceberg.served.row_counts import rows_in
+from projections.iceberg.served.shapes import Shapes
+
+ROWS_MAX: Final = 1 << ROW_BITS
+
+
+class UnservableError(ValueError):
+    """Iceberg's readers would not read the files of a table rightly."""
+
+
+class LiveFile(NamedTuple):
+    """A live file: its entries, and its row as it is now."""
+
+    entry: DataEntry
+    deletes: DeletesEntry | None
+    row: FileRow
+
+
+class Origin(NamedTuple):
+    """Where the rows of a file were added: the version, and its position."""
+
+    version: int
+    position: int
+
+
+class Totals(NamedTuple):
+    """Sums over the live files of a version."""
+
+    files: int = 0
+    rows: int = 0
+    size: int = 0
+    deletes: int = 0
+    deleted_rows: int = 0
+
+    def changed(self, change: VersionChange) -> "Totals":
+        """Return the sums after a version."""
+        return Totals(
+            self.files + len(change.added) - len(change.removed),
+            self.rows + rows(change.added) - rows(change.removed),
+            self.size + size(change.added) - size(change.removed),
+            self.deletes + len(change.deletes_added) - len(change.deletes_removed),
+            self.deleted_rows + rows(change.deletes_added) - rows(change.deletes_removed),
+        )
+
+
+class LiveFiles:
+    """The files of a table as of one version.
+
+    Attributes:
+        data: the entries of data files.
+        deletes: the entries of deletes.
+        totals: the sums of both.
+        shapes_used: how many files were added under a shape, by its number and whether the files
+            are another program's, which may know columns by name alone.
+    """
+
+    def __init__(self, shapes: Shapes, *, has_row_ids: bool) -> None:
+        self._shapes = shapes
+        self._has_row_ids = has_row_ids
+        self._by_path: dict[str, LiveFile] = {}
+        self._storages: dict[str, Storage] = {}
+        self.data: Chunks[DataEntry] = Chunks()
+        self.deletes: Chunks[DeletesEntry] = Chunks()
+        self.totals = Totals()
+        self.shapes_used: Counter[tuple[int, bool]] = Counter()
+
+    def rows(self) -> Iterable[FileRow]:
+        """Yield the live files as they are now."""
+        return (each.row for each in self._by_path.values())
+
+    def begin(
+        self,
+        version: int,
+        files: Iterable[FileRow],
+        origins: Mapping[str, Origin],
+        first_rows: Mapping[tuple[int, str], int],
+        with_ids: Callable[[int], bool],
+    ) -> None:
+        """Take the files that are live as of a version, the first one to be known.
+
+        `origins` has the origin of files whose row does not say it, `with_ids` whether the files of
+        a version were written with the table's ids.
+        """
+        for row in files:
+            found = origins.get(row.path, Origin(row.version, row.added))
+            first = first_rows.get((found.version, row.path))
+            entry = self._entry(row, found, first, with_ids=with_ids(found.version))
+            self._put(entry, row)
+        self.data = chunked((each.entry for each in self._by_path.values()), version)
+        deletes = [each.deletes for each in self._by_path.values() if each.deletes is not None]
+        self.deletes = chunked(deletes, version)
+        self.totals = self.totals.changed(
+            VersionChange(added=tuple(self.data.entries()), deletes_added=tuple(deletes))
+        )
+
+    def apply(
+        self, version: int, changes: Sequence[FileChange], *, with_ids: bool
+    ) -> VersionChange:
+        """Apply the changes of the next version, and return them as entries."""
+        gone, come = by_path(changes)
+        before = {path: self._take(path) for path in gone}
+        firsts: Mapping[str, int] = {}
+        if self._has_row_ids:
+            firsts = first_rows_of(version, new_rows(changes), self.counted)
+        for path, row in come.items():
+            if path in gone and is_same_data(gone[path], row):
+                old = before[path]
+                entry = old.entry
+                if is_other_metrics(old.row, row):
+                    entry = entry._replace(file=row)
+            else:
+                origin = Origin(version, row.added)
+                entry = self._entry(row, origin, firsts.get(path), with_ids=with_ids)
+            self._put(entry, row)
+        return self._changed(version, before, come, changes)
+
+    def _changed(
+        self,
+        version: int,
+        before: Mapping[str, LiveFile],
+        come: Mapping[str, FileRow],
+        changes: Sequence[FileChange],
+    ) -> VersionChange:
+        after = {path: self._by_path[path] for path in come}
+        old, new = entries_of(before), entries_of(after)
+        old_deletes, new_deletes = deletes_of(before), deletes_of(after)
+        self.data = changed(self.data.at(version), old, new)
+        self.deletes = changed(self.deletes.at(version), old_deletes, new_deletes)
+        old_keys, new_keys = set(map(key_of, old)), set(map(key_of, new))
+        old_vectors = {(each.path, each.file.vector) for each in old_deletes}
+        new_vectors = {(each.path, each.file.vector) for each in new_deletes}
+        # Deletes that were recorded again belong to their data file as before.
+        change = VersionChange(
+            [each for each in sorted(new, key=key_of) if key_of(each) not in old_keys],
+            [each for each in sorted(old, key=key_of) if key_of(each) not in new_keys],
+            [each for each in new_deletes if (each.path, each.file.vector) not in old_vectors],
+            [each for each in old_deletes if (each.path, each.file.vector) not in new_vectors],
+            any(each.data_change for each in changes),
+        )
+        self.totals = self.totals.changed(change)
+        return change
+
+    def counted(self, row: FileRow) -> int:
+        """Return how many rows a data file has; raises UnreadableTableError if that is unknown."""
+        return rows_in(row, self._storage(self._shapes.at(row.added).definition))
+
+    def _entry(
+        self, row: FileRow, origin: Origin, first_row: int | None, *, with_ids: bool
+    ) -> DataEntry:
+        shape = self._shapes.at(origin.position).shape
+        by_name = not with_ids and is_foreign(row.path)
+        return DataEntry(
+            origin.version,
+            row.path,
+            shape.kind,
+            shape.number,
+            row,
+            self.counted(row),
+            first_row,
+            by_name,
+        )
+
+    def _put(self, entry: DataEntry, row: FileRow) -> None:
+        if row.path in self._by_path:
+            raise twice(row)
+        if row.vector and row.deletion_vector is None:
+            raise UnservableError(
+                f"the deleted rows of {row.path} are known by the id of their vector alone; import "
+                "the table anew"
+            )
+        deletes = None
+        if has_deletes(row):
+            version = self._shapes.at(row.added).shape.format_version
+            kind = (entry.kind, version)
+            deletes = DeletesEntry(row.version, row.path, kind, entry.shape, row, version)
+        self._by_path[row.path] = LiveFile(entry, deletes, row)
+        self.shapes_used[entry.shape, entry.is_foreign] += 1
+
+    def _take(self, path: str) -> LiveFile:
+        found = self._by_path.pop(path)
+        used = found.entry.shape, found.entry.is_foreign
+        self.shapes_used[used] -= 1
+        if not self.shapes_used[used]:
+            del self.shapes_used[used]
+        return found
+
+    def _storage(self, definition: TableDefinition) -> Storage:
+        if definition.location not in self._storages:
+            self._storages[definition.location] = Storage(definition.location)
+        return self._storages[definition.location]
+
+
+def changed(
+    chunks: Chunks[Entry], before: Sequence[Entry], after: Sequence[Entry]
+) -> Chunks[Entry]:
+    """Return chunks with some entries instead of others; those in both stay."""
+    old, new = set(before), set(after)
+    return chunks.changed(
+        map(key_of, (each for each in before if each not in new)),
+        [each for each in after if each not in old],
+    )
+
+
+def by_path(changes: Sequence[FileChange]) -> tuple[dict[str, FileRow], dict[str, FileRow]]:
+    """Return the files that a version removed and added, by their paths.
+
+    Raises UnservableError for a path that it added twice.
+    """
+    gone = {each.file.path: each.file for each in changes if not each.added}
+    come: dict[str, FileRow] = {}
+    for each in changes:
+        if each.added and come.setdefault(each.file.path, each.file) is not each.file:
+            raise twice(each.file)
+    return gone, come
+
+
+def new_rows(changes: Sequence[FileChange]) -> list[FileRow]:
+    """Return the files that a version added and that are no earlier files under another vector."""
+    gone, come = by_path(changes)
+    return [
+        row for path, row in come.items() if path not in gone or not is_same_data(gone[path], row)
+    ]
+
+
+def first_rows_of(
+    version: int, rows_: Iterable[FileRow], counted: Callable[[FileRow], int]
+) -> dict[str, int]:
+    """Return the id of the first row of each file that a version added, by its path.
+
+    Raises UnservableError for more rows than a version has ids.
+    """
+    found, following = {}, first_row_id(version)
+    for row in sorted(rows_, key=lambda each: each.path):
+        found[row.path] = following
+        following += counted(row)
+    if following - first_row_id(version) > ROWS_MAX:
+        raise UnservableError(
+            f"version {version} adds more than {ROWS_MAX} rows, which have no ids in format 3; set "
+            "the property iceberg.format-version to 2"
+        )
+    return found
+
+
+def is_other_metrics(before: FileRow, after: FileRow) -> bool:
+    """Return whether a file that stays has other metrics to Iceberg's readers.
+
+    Bounds of the ledger's own files are bounds, whether they are said to be loose or not.
+    """
+    if is_foreign(after.path):
+        return before.stats != after.stats
+    return rest_of(before.stats) != rest_of(after.stats)
+
+
+def rest_of(stats: str) -> str:
+    """Return statistics without the hint that bounds are tight or loose."""
+    for said in TIGHT:
+        stats = stats.replace(said, "")
+    return stats
+
+
+TIGHT: Final = tuple(
+    text
+    for value in ("true", "false")
+    for text in (f',"tightBounds":{value}', f'"tightBounds":{value},', f'"tightBounds":{value}')
+)
+
+
+def entries_of(files: Mapping[str, LiveFile]) -> list[DataEntry]:
+    """Return the entries of data files."""
+    return [each.entry for each in files.values()]
+
+
+def deletes_of(files: Mapping[str, LiveFile]) -> list[DeletesEntry]:
+    """Return the entries of deletes."""
+    return [each.deletes for _, each in sorted(files.items()) if each.deletes is not None]
+
+
+def rows(entries: Sequence[DataEntry] | Sequence[DeletesEntry]) -> int:
+    """Return the sum of rows."""
+    return sum(each.rows for each in entries)
+
+
+def size(entries: Sequence[DataEntry]) -> int:
+    """Return the sum of bytes."""
+    return sum(each.file.size for each in entries)
+
+
+def twice(file: FileRow) -> UnservableError:
+    """Return the error for a path that is live under two vectors."""
+    return UnservableError(
+        f"the file {file.path} is live twice, under different deletion vectors; write it anew, as "
+        "OPTIMIZE does"
+    )
