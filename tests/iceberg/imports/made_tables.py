@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from ledger.iceberg.manifests import (
     ADDED,
     EQUALITY_DELETES,
@@ -17,8 +19,8 @@ from ledger.iceberg.manifests import (
     manifest_file,
     manifest_list_bytes,
 )
-from tests.iceberg.imports.iceberg_tables import pa, pytest
 
+pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 SPEC: Mapping[str, Any] = {"spec-id": 0, "fields": []}
@@ -37,7 +39,11 @@ class MadeTable:
         (folder / "data").mkdir(parents=True)
         (folder / "metadata").mkdir()
         self.form = form
-        self.schema = {"type": "struct", "schema-id": 0, "fields": [*(fields or [field(1, "id")])]}
+        self.schema: dict[str, Any] = {
+            "type": "struct",
+            "schema-id": 0,
+            "fields": [*(fields or [field(1, "id")])],
+        }
         self.manifests: list[ManifestFile] = []
         self.snapshots: list[dict[str, Any]] = []
         self.more: dict[str, Any] = {}
