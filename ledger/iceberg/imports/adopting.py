@@ -40,11 +40,12 @@ def is_imported(ledger: Ledger, row: TableRow) -> bool:
     return import_app(ledger.reads().apps(row.table)) is not None
 
 
-def adopt_iceberg(ledger: Ledger, row: TableRow) -> IcebergImportReport:
+def adopt_iceberg(ledger: Ledger, row: TableRow, *, is_newest: bool = False) -> IcebergImportReport:
     """Make the ledger the only writer of a table that was imported from Iceberg.
 
-    The table must have the newest snapshot. Raises IcebergNotAdoptableError if it has not, if it
-    was written here too, or if it is adopted already; then later commits are named.
+    The table must have the newest snapshot: no later metadata file may be there, unless the caller
+    knows that the one imported last `is_newest`. Raises IcebergNotAdoptableError if it has not, if
+    it was written here too, or if it is adopted already; then later commits are named.
     """
     if (adopted := properties(row.definition).get(ADOPTED)) is not None:
         later = foreign_commit(ledger, row)
@@ -64,10 +65,11 @@ def adopt_iceberg(ledger: Ledger, row: TableRow) -> IcebergImportReport:
             f"{app.version}: it was written here too. Import the Iceberg table under another name, "
             "and adopt that one"
         )
-    if (later := foreign_commit(ledger, row)) is not None:
+    if not is_newest and (later := foreign_commit(ledger, row)) is not None:
         raise IcebergNotAdoptableError(
             f"the Iceberg table of {row.name} has a newer metadata file, {later}. Import that "
-            f"first: lakeledger import iceberg {later.metadata} --table {row.name}"
+            f"first: lakeledger import iceberg {later.metadata} --table {row.name}. Or delete the "
+            "file, if its commit failed"
         )
     last = last_metadata(ledger, row)
     report = import_iceberg(ledger, last, row.name)

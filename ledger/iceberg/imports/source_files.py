@@ -34,7 +34,7 @@ class SourceFiles:
         """Raise IcebergTableError for a path that is not below a permitted place."""
         if not is_absolute(path):
             raise IcebergTableError(path, "the path of a file must be absolute")
-        for each in spellings("", path):
+        for each in spellings("", path) or [""]:
             if not any(is_below(key, place) for key in keys_of(each) for place in self._places):
                 raise IcebergTableError(
                     path,
@@ -69,6 +69,18 @@ class SourceFiles:
             return self._storage.exists(path)
         except (OSError, StorageError) as error:
             raise IcebergTableError(path, f"it cannot be read: {error}") from error
+
+
+def is_in(path: str, place: str) -> bool:
+    """Return whether an absolute path lies below a place, in every way in which it is read."""
+    if not is_absolute(path):
+        return False
+    within, spelled_ways = list(permitted(place)), spellings("", path)
+    return bool(spelled_ways) and all(
+        any(is_below(key, each) for each in within)
+        for spelled in spelled_ways
+        for key in (*keys_of(spelled), real_key(spelled))
+    )
 
 
 def permitted(place: str) -> Iterator[PlaceKey]:

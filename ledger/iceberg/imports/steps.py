@@ -212,6 +212,18 @@ class BranchSteps:
         return self._shown
 
 
+def rehearse(ledger: Ledger, file: str, metadata: IcebergMetadata, places: Sequence[str]) -> None:
+    """Make all steps of a new import, and commit none of them.
+
+    Raises IcebergTableError, IncompatibleError and MetadataShapeError as the import would.
+    """
+    imported = ImportedIceberg("")
+    steps = BranchSteps(ledger, imported, places)
+    for _, _, step in steps.of(file, metadata):
+        steps.note(step)
+        imported.table, imported.definition, imported.progress = -1, step.definition, step.progress
+
+
 def is_newer(imported: ImportedIceberg, snapshot: IcebergSnapshot) -> bool:
     """Return whether a snapshot was made after the metadata that was read last."""
     known = imported.progress

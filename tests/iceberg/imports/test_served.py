@@ -9,14 +9,7 @@ from ledger.client import Ledger
 from ledger.iceberg.imports.adopting import adopt_iceberg
 from ledger.testing import InMemoryLedger
 from projections.iceberg.served.tables import ServedTables
-from tests.iceberg.imports.iceberg_tables import (
-    main_branch,
-    new_table,
-    pa,
-    row_of,
-    rows_of,
-    take,
-)
+from tests.iceberg.imports.iceberg_tables import main_branch, new_table, pa, row_of, rows_of, take
 
 from pyiceberg.partitioning import PartitionField, PartitionSpec  # isort: skip
 from pyiceberg.schema import Schema  # isort: skip
