@@ -18,7 +18,7 @@ from ledger.errors import (
     OutcomeUnknownError,
     SettingsError,
     TableExistsError,
-    *(UnreadableTableError, MetadataShapeError),
+    UnreadableTableError,
 )
 from ledger.iceberg.importer import ADOPTED, import_iceberg, load_metadata
 from ledger.iceberg.imports.adopting import IcebergNotAdoptableError, adopt_iceberg
@@ -31,7 +31,7 @@ from projections.iceberg.errors import already_there, bad_request, commit_failed
 
 UNFIT: Final = (
     *(IcebergTableError, IncompatibleError, LimitExceededError, SettingsError),
-    UnreadableTableError,
+    *(UnreadableTableError, MetadataShapeError),
 )
 """What is wrong with the metadata, or not known here: no later try does better."""
 
