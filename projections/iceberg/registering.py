@@ -42,7 +42,7 @@ def register(
     """Import the table whose metadata file a request names, adopt it, and return its row.
 
     `name` is the table's in the ledger, `places` are the folders below which tables may lie. A
-    registration that was ended half-way goes on. Raises IcebergRefusal: 409 for a name that is
+    registration that was ended half-way is continued. Raises IcebergRefusal: 409 for a name that is
     taken, 400 for metadata elsewhere, damaged, or with what the ledger lacks.
     """
     file = request.get("metadata-location")

@@ -170,7 +170,7 @@ def test_an_import_begins_at_the_oldest_whole_snapshot(ledger: Ledger, tmp_path:
     assert row_of(ledger).definition.partition_columns == ["days(at)"]
 
 
-def test_expired_snapshots(ledger: Ledger, tmp_path: Path) -> None:
+def test_snapshots_that_expired_are_not_missed(ledger: Ledger, tmp_path: Path) -> None:
     table = new_table(tmp_path, SCHEMA)
     for number in range(1, 5):
         table.append(rows(number))
