@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from ledger.core.rows.bitmaps import rows_in
-from ledger.files.deletion_vectors import deleted_rows, path_of, portable
+from ledger.files.deletion_vectors import (
+    PUFFIN_SUFFIX,
+    deleted_rows,
+    is_in_puffin,
+    path_of,
+    portable,
+)
 from ledger.iceberg.position_deletes import delete_bounds, position_delete_bytes
 from ledger.iceberg.puffin import MAGIC, VectorBlob, puffin_bytes
 from ledger.log.wire.file_extras import DeletionVector
@@ -17,7 +23,6 @@ from projections.iceberg.served.metadata_folder import PREFIX, MetadataFolder, d
 from projections.iceberg.served.paths import file_text
 from projections.iceberg.served.shapes import ROW_IDS_FROM
 
-PUFFIN: Final = ".puffin"
 DELETES: Final = "-deletes.parquet"
 FRAME_BYTES: Final = 8
 """A blob has the size of its vector before it and its checksum behind it."""
@@ -32,11 +37,6 @@ class DeleteFile(NamedTuple):
     bounds: Mapping[int, bytes] | None
     offset: int | None = None
     length: int | None = None
-
-
-def is_puffin(vector: DeletionVector) -> bool:
-    """Return whether a vector lies in a Puffin file that a writer of Iceberg left."""
-    return vector.storage == "p" and vector.place.endswith(PUFFIN) and vector.offset is not None
 
 
 def delete_file(entry: DeletesEntry, data_path: str, folder: MetadataFolder) -> DeleteFile:
@@ -82,18 +82,18 @@ def gone_file(entry: DeletesEntry, data_path: str, folder: MetadataFolder) -> De
 
 
 def vector_of(entry: DeletesEntry) -> DeletionVector:
-    """Return the vector of an entry."""
+    """Return where the log has the row numbers of deletes."""
     assert entry.file.deletion_vector is not None, f"the file {entry.path} must have a vector"
     return entry.file.deletion_vector
 
 
 def is_served_in_place(entry: DeletesEntry, vector: DeletionVector) -> bool:
     """Return whether readers find a vector where it lies."""
-    return entry.format_version >= ROW_IDS_FROM and is_puffin(vector)
+    return entry.format_version >= ROW_IDS_FROM and is_in_puffin(vector)
 
 
 def own_name(entry: DeletesEntry, data_path: str) -> str:
     """Return the name of a delete file, which tells its data file and its vector."""
     said = f"{data_path}\0{vector_of(entry).id}\0{entry.format_version}".encode()
-    suffix = PUFFIN if entry.format_version >= ROW_IDS_FROM else DELETES
+    suffix = PUFFIN_SUFFIX if entry.format_version >= ROW_IDS_FROM else DELETES
     return f"{PREFIX}{digest_of(said)}{suffix}"

@@ -22,7 +22,7 @@ def by_pyiceberg(metadata: str, snapshot: int | None) -> pa.Table:
 def by_duckdb(metadata: str, snapshot: int | None) -> pa.Table:
     """Return the rows of a snapshot as DuckDB reads them."""
     chosen = "" if snapshot is None else f", snapshot_from_id = {snapshot}"
-    found = with_iceberg().execute(f"SELECT * FROM iceberg_scan('{metadata}'{chosen})")
+    found = with_iceberg().execute(f"SELECT * FROM iceberg_scan('{metadata}'{chosen})")  # noqa: S608 - a path of the test
     return found.to_arrow_table()
 
 

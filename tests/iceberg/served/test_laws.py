@@ -2,7 +2,6 @@
 
 from collections import Counter
 from pathlib import Path
-from random import Random
 from shutil import rmtree
 
 import pytest
@@ -39,13 +38,13 @@ def serving(memory: InMemoryLedger) -> ServedTables:
 @pytest.mark.parametrize("seed", range(3))
 def test_all_servers_write_the_same_bytes(seed: int, form: str, tmp_path: Path) -> None:
     """A server that saw each version, and a new one, name the same files and write them alike."""
-    folder, random = tmp_path / "t", Random(seed)
+    folder = tmp_path / "t"
     with InMemoryLedger() as memory:
-        table = RandomTable(memory.connect(), folder, random, form=form)
+        table = RandomTable(memory.connect(), folder, seed, form=form)
         tables = serving(memory)
         for step in range(STEPS):
             table.play()
-            if random.random() < 0.5 or step == STEPS - 1:
+            if table.random.random() < 0.5 or step == STEPS - 1:
                 kept = tables.table(table.row)
                 before = kept.metadata()
                 location = kept.metadata_location
@@ -63,16 +62,15 @@ def test_all_servers_write_the_same_bytes(seed: int, form: str, tmp_path: Path) 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_position_shows_what_it_showed(seed: int, tmp_path: Path) -> None:
     """A table as of a position is as it was loaded then, by any server in any order."""
-    random = Random(seed)
     with InMemoryLedger() as memory:
-        table = RandomTable(memory.connect(), tmp_path / "t", random, form="2")
+        table = RandomTable(memory.connect(), tmp_path / "t", seed, form="2")
         tables, then = serving(memory), {}
         for _ in range(STEPS // 2):
             table.play()
             served = tables.table(table.row)
             then[served.position] = served.etag(), served.metadata()
         fresh = serving(memory)
-        positions = random.sample(sorted(then), 12)
+        positions = table.random.sample(sorted(then), 12)
         found = {each: fresh.table(table.row, each) for each in positions}
 
         assert {each: then[each] for each in positions} == {
@@ -85,7 +83,7 @@ def test_a_position_shows_what_it_showed(seed: int, tmp_path: Path) -> None:
 def test_snapshots_list_what_their_versions_changed(seed: int, form: str, tmp_path: Path) -> None:
     """The entries that a snapshot adds and deletes are the changes of its version, and all live."""
     with InMemoryLedger() as memory:
-        table = RandomTable(memory.connect(), tmp_path / "t", Random(seed), form=form)
+        table = RandomTable(memory.connect(), tmp_path / "t", seed, form=form)
         for _ in range(STEPS):
             table.play()
         served = serving(memory).table(table.row)
@@ -106,9 +104,7 @@ def check_snapshot(reads: Reads, served: ServedTable, snapshot: dict) -> None:
     changes = reads.file_changes(served.row.table, version, version, 9_999)
     gone = {each.file.path for each in changes if not each.added}
     come = {each.file.path for each in changes if each.added}
-    stay = {
-        each.file.path for each in changes if each.added and each.file.vector
-    } & gone
+    stay = {each.file.path for each in changes if each.added and each.file.vector} & gone
     root = served.location
 
     def paths(status: int, *, is_data: bool) -> Counter[str]:
@@ -135,9 +131,9 @@ def check_snapshot(reads: Reads, served: ServedTable, snapshot: dict) -> None:
     assert all(line.sequence_number <= snapshot["sequence-number"] for line in lines)
     assert all(local(each.path).exists() for _, each in entries if each.is_live)
     assert len(served.files_at(version)) == len(live)
-    assert {place_key(each.path) for _, each in entries if each.is_live and not each.content} == set(
-        served.files_at(version)
-    )
+    assert {
+        place_key(each.path) for _, each in entries if each.is_live and not each.content
+    } == set(served.files_at(version))
 
 
 def local(path: str) -> Path:
