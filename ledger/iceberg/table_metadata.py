@@ -69,6 +69,7 @@ class IcebergMetadata(NamedTuple):
     current: int | None
     snapshots: Mapping[int, IcebergSnapshot]
     earlier_files: Sequence[str]
+    other_refs: Sequence[str]
 
     def main_branch(self) -> list[IcebergSnapshot]:
         """Return the snapshots of the main branch that are still listed, oldest first."""
@@ -145,6 +146,7 @@ def metadata_of(fields: MetadataFields) -> IcebergMetadata:
         current_of(fields),
         snapshots,
         earlier_files(fields),
+        other_refs(fields),
     )
     check_metadata(made)
     return made
@@ -246,3 +248,24 @@ def earlier_files(fields: MetadataFields) -> Sequence[str]:
     return [
         MetadataFields("an entry of metadata-log", each).text("metadata-file") for each in found
     ]
+
+
+def other_refs(fields: MetadataFields) -> Sequence[str]:
+    """Return the branches and tags beside `main`, each with its kind.
+
+    Raises MetadataShapeError if `main` is another snapshot than the current one.
+    """
+    refs = fields.get("refs")
+    found = [] if refs is None else sorted(MetadataFields("refs", refs).fields.items())
+    if len(found) > LISTED_MAX:
+        raise MetadataShapeError(f"refs must have {LISTED_MAX} entries at most, got {len(found)}")
+    names: list[str] = []
+    for name, each in found:
+        ref = MetadataFields(f"ref {name}", each)
+        if name != MAIN:
+            names.append(f"{ref.text('type', 'branch')} {name}")
+        elif ref.number("snapshot-id") != current_of(fields):
+            raise MetadataShapeError(
+                f"branch {MAIN} must be the current snapshot, got {ref.number('snapshot-id')}"
+            )
+    return names

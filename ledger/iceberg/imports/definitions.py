@@ -77,7 +77,7 @@ class SourceDefinitions:
                 f"the Iceberg table at {self._metadata.location} cannot be imported: {error}"
             ) from error
         check_different(columns)
-        left_out: dict[str, str] = {}
+        left_out = dict.fromkeys(self._metadata.other_refs, "only the main branch is imported")
         found = self._properties(left_out)
         divided, fields = self._divided_by(spec, given, left_out)
         if fields:
@@ -101,6 +101,7 @@ class SourceDefinitions:
         found = {TABLE_UUID: metadata.uuid}
         if metadata.format > 2:  # noqa: PLR2004 - format 2 is what the absence says
             found[FORMAT_VERSION] = str(metadata.format)
+            left_out["row ids"] = "the ledger numbers rows anew"
         for key, value in metadata.properties.items():
             if key.lower().startswith(OWN_PREFIXES) or not key:
                 left_out[key] = "the ledger has properties of its own with such names"

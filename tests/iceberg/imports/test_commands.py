@@ -53,7 +53,7 @@ def test_a_table_is_imported_followed_and_adopted(up: Running, tmp_path: Path) -
     table.append(rows(3))
     run("table", "adopt", NAME, code=ExitCode.FAILED)
     place = str(tmp_path / "trips")
-    run("import", "iceberg", place, "--table", NAME, code=ExitCode.USAGE)
+    run("import", "iceberg", place, "--table", NAME, code=ExitCode.FAILED)
     (found,) = run("import", "iceberg", place, "--table", NAME, "--newest")
     assert (found["versions"], found["version"]) == (1, 2)
     assert run("sql", QUERY) == [{"id": 2}, {"id": 3}]

@@ -154,6 +154,15 @@ def test_changes_of_the_definition_alone(ledger: Ledger, table: Table) -> None:
     assert take(ledger, table).versions == 0
 
 
+def test_other_branches_and_tags_are_named(ledger: Ledger, table: Table) -> None:
+    first, second = main_branch(table)
+    table.manage_snapshots().create_tag(first, "old").create_branch(second, "audit").commit()
+    report = take(ledger, table)
+
+    assert report.left_out.keys() == {"tag old", "branch audit"}
+    assert ids(ledger) == [1, 2]
+
+
 def test_a_table_without_snapshots(ledger: Ledger, tmp_path: Path) -> None:
     made = new_table(tmp_path, Schema(NestedField(1, "id", LongType())))
     assert (take(ledger, made).versions, take(ledger, made).versions) == (1, 0)

@@ -164,7 +164,7 @@ def test_keys_orders_and_properties(ledger: Ledger, tmp_path: Path) -> None:
     assert found["lakeledger.key"] == "a"
     assert found["lakeledger.sort"].startswith("b DESC")
     assert found["comment"] == "c"
-    assert report.left_out.keys() == {"Lakeledger.publish", "iceberg.adopted"}
+    assert report.left_out.keys() == {"Lakeledger.publish", "iceberg.adopted", "row ids"}
     assert found["iceberg.format-version"] == "3"
 
     order["fields"][0]["transform"] = "bucket[4]"  # type: ignore[index]
