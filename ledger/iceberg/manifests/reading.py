@@ -134,9 +134,9 @@ def whole(
 
 
 def text_of(record: Mapping[int, Any], number: int, name: str, *, required: bool = True) -> str:
-    """Return a text, "" if it is not said and need not be; raises IcebergFormatError."""
+    """Return a text, "" if it is not said or empty and need not be; raises IcebergFormatError."""
     found = record.get(number)
-    if found is None and not required:
+    if found in (None, "") and not required:
         return ""
     if not isinstance(found, str) or not found or "\0" in found:
         raise IcebergFormatError(f"{name} must be a text, got {str(found)[:80]!r}")
