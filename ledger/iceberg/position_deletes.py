@@ -126,6 +126,10 @@ def take(batch: Any, names: tuple[str, str], found: dict[str, RowSet], limits: R
     lowest, highest = pc.min_max(positions).as_py().values()
     if lowest < 0 or highest > ROW_MAX:
         raise IcebergFormatError(f"a row number must be 0 to {ROW_MAX}, got {lowest}, {highest}")
+    # Arrow does not look whether the indices of a file are in its dictionary.
+    first, last = pc.min_max(paths.indices).as_py().values()
+    if first < 0 or last >= len(paths.dictionary):
+        raise IcebergFormatError("a delete file has a path that is not in its dictionary")
     # One pass over runs of equal paths: many paths in a batch cost no more than few.
     order = pc.sort_indices(paths.indices)
     numbers = positions.cast(pa.uint32()).take(order)

@@ -5,11 +5,12 @@ of the table, `lakeledger.key`. The words on a column are its `doc`.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import NESTED_TYPE, properties
-from ledger.core.predicates.types import BITS, Kind, parse_type
 from ledger.iceberg.types import (
     DOC,
     REWRITE,
@@ -20,6 +21,7 @@ from ledger.iceberg.types import (
     iceberg_type,
     spark_within,
 )
+from ledger.iceberg.values import typed_value
 from ledger.properties.column_lists import KEY, SortKey, list_of
 from ledger.properties.column_values import COMMENT, comment_of, initial_of, with_values
 from ledger.properties.field_ids import ID, WITHIN, Tree, fields_of, ids_in, with_fields
@@ -102,19 +104,13 @@ def initial_json(column: Column, text: str, version: int) -> Any:
             f"readers of format {version} would read NULL: set the property {FORMAT_VERSION} to "
             f"{DEFAULTS_FROM}, or write the table anew and take the value away"
         )
-    kind = parse_type(column.type)
-    if kind is None:
-        return text
-    if kind.kind in BITS:
-        return int(text)
-    if kind.kind is Kind.BOOLEAN:
-        return text == "true"
-    if kind.kind is Kind.DOUBLE:
-        return float(text)
-    if kind.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ):
-        moment = text.removesuffix("Z").replace(" ", "T")
-        return f"{moment}+00:00" if kind.kind is Kind.TIMESTAMP else moment
-    return text
+    kind = type_of(column)
+    value = typed_value(text, kind) if isinstance(kind, str) else text
+    if isinstance(value, datetime):
+        return f"{value.isoformat()}+00:00" if kind == "timestamptz" else value.isoformat()
+    if isinstance(value, date):
+        return value.isoformat()
+    return format(value, "f") if isinstance(value, Decimal) else value
 
 
 def identifier_ids(definition: TableDefinition) -> list[int]:

@@ -95,15 +95,12 @@ def value_of_text(text: str, kind: str) -> Any:
         return in_utc(datetime.fromisoformat(text))
     if kind in ("float", "double"):
         return float(text)
-    form = form_of(spark_name(kind))
+    if kind.startswith("decimal"):
+        return Decimal(text.strip())
+    form = form_of(SPARK[kind])
     if form is None:
         return wrong(text, kind)
     return form.read(text)
-
-
-def spark_name(kind: str) -> str:
-    """Return the Spark SQL name of an atomic Iceberg type; raises LookupError without one."""
-    return kind if kind.startswith("decimal") else SPARK[kind]
 
 
 def wrong(value: Any, kind: str) -> Any:

@@ -222,7 +222,8 @@ class Vacuum:
                 return
             needed.note_later()
             for each in free[at : at + BATCH]:
-                if needed.are_free(each.keys) and each.folder.storage.delete(each.file.path):
+                is_free = needed.are_free(each.keys) and each.folder.is_as_listed(each.file)
+                if is_free and each.folder.storage.delete(each.file.path):
                     yield each
             progress(min(at + BATCH, len(free)), len(free))
 

@@ -40,6 +40,8 @@ RESULTS = [
     ("truncate(10, a)", "19", "int", "10"),
     ("truncate(10, a)", "-1", "int", "-10"),
     ("truncate(50, a)", "10.65", "decimal(9,2)", "10.5"),
+    ("truncate(10, a)", f"{'9' * 34}.9999", "decimal(38,4)", f"{'9' * 34}.9990"),
+    ("bucket(1000, a)", "1234567890123456789012345678901234.5678", "decimal(38,4)", "235"),
     ("truncate(3, a)", "iceberg", "string", "~ice"),
     ("truncate(3, a)", "", "string", "~"),
     ("truncate(2, a)", "a\U0001f600b", "varchar(10)", "~a\U0001f600"),

@@ -66,25 +66,29 @@ def entry_schema(
 
 
 def partition_schema(spec: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record of a spec's values; a decimal type is defined where it comes first."""
+    """Return the record of a spec's values."""
     fields, known = [], set[str]()
     for number, (name, kind) in partition_types(spec, schema).items():
-        avro: AvroType = decimal_type(kind) if kind.startswith("decimal") else ATOMIC[kind]
-        if isinstance(avro, dict) and "name" in avro:
-            avro = avro["name"] if avro["name"] in known else avro
-            known.add(avro if isinstance(avro, str) else avro["name"])
+        avro: AvroType = ATOMIC.get(kind, kind)
+        if kind.startswith("decimal"):
+            # Not all readers know a type by the name that an earlier field gave it.
+            avro = decimal_type(kind, f"_{number}" if kind in known else "")
+            known.add(kind)
         field = optional(avro_name(name), avro, number)
         fields.append(field if field["name"] == name else {**field, "iceberg-field-name": name})
     return {"type": "record", "name": "r102", "fields": fields}
 
 
-def decimal_type(kind: str) -> dict[str, Any]:
-    """Return a decimal as Iceberg's writers have it: as few bytes as all its numbers need."""
+def decimal_type(kind: str, ending: str) -> dict[str, Any]:
+    """Return a decimal as Iceberg's writers have it: as few bytes as all its numbers need.
+
+    `ending` makes its name another one.
+    """
     precision, scale = scale_of(kind)
     return {
         "type": "fixed",
         "size": fixed_size(kind),
-        "name": f"decimal_{precision}_{scale}",
+        "name": f"decimal_{precision}_{scale}{ending}",
         "logicalType": "decimal",
         "precision": precision,
         "scale": scale,

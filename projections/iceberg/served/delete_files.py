@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from ledger.core.rows.bitmaps import rows_in
-from ledger.files.deletion_vectors import deleted_rows, path_of, portable
+from ledger.files.deletion_vectors import (
+    PUFFIN_SUFFIX,
+    deleted_rows,
+    is_in_puffin,
+    path_of,
+    portable,
+)
 from ledger.iceberg.position_deletes import delete_bounds, position_delete_bytes
 from ledger.iceberg.puffin import MAGIC, VectorBlob, puffin_bytes
 from ledger.log.wire.file_extras import DeletionVector
@@ -17,7 +23,6 @@ from projections.iceberg.served.metadata_folder import PREFIX, MetadataFolder, d
 from projections.iceberg.served.paths import file_text
 from projections.iceberg.served.shapes import ROW_IDS_FROM
 
-PUFFIN: Final = ".puffin"
 DELETES: Final = "-deletes.parquet"
 FRAME_BYTES: Final = 8
 """A blob has the size of its vector before it and its checksum behind it."""
@@ -34,11 +39,6 @@ class DeleteFile(NamedTuple):
     length: int | None = None
 
 
-def is_puffin(vector: DeletionVector) -> bool:
-    """Return whether a vector lies in a Puffin file that a writer of Iceberg left."""
-    return vector.storage == "p" and vector.place.endswith(PUFFIN) and vector.offset is not None
-
-
 def delete_file(entry: DeletesEntry, data_path: str, folder: MetadataFolder) -> DeleteFile:
     """Return the delete file of a data file, which readers know by `data_path`, and write it.
 
@@ -47,7 +47,7 @@ def delete_file(entry: DeletesEntry, data_path: str, folder: MetadataFolder) -> 
     vector = vector_of(entry)
     if is_served_in_place(entry, vector):
         place = path_of(vector)
-        path = file_text(folder.storage.location, place, folder.storage)
+        path = file_text(folder.location, place, folder.storage)
         length = vector.size + FRAME_BYTES
         size = folder.storage.size(place)
         return DeleteFile(path, size, "PUFFIN", None, vector.offset, length)
@@ -73,7 +73,7 @@ def gone_file(entry: DeletesEntry, data_path: str, folder: MetadataFolder) -> De
     is_vector = entry.format_version >= ROW_IDS_FROM
     length = vector.size + FRAME_BYTES if is_vector else None
     if is_served_in_place(entry, vector):
-        path = file_text(folder.storage.location, path_of(vector), folder.storage)
+        path = file_text(folder.location, path_of(vector), folder.storage)
         return DeleteFile(path, vector.size, "PUFFIN", None, vector.offset, length)
     path = folder.place(own_name(entry, data_path))
     if is_vector:
@@ -82,18 +82,18 @@ def gone_file(entry: DeletesEntry, data_path: str, folder: MetadataFolder) -> De
 
 
 def vector_of(entry: DeletesEntry) -> DeletionVector:
-    """Return the vector of an entry."""
+    """Return where the log has the row numbers of deletes."""
     assert entry.file.deletion_vector is not None, f"the file {entry.path} must have a vector"
     return entry.file.deletion_vector
 
 
 def is_served_in_place(entry: DeletesEntry, vector: DeletionVector) -> bool:
     """Return whether readers find a vector where it lies."""
-    return entry.format_version >= ROW_IDS_FROM and is_puffin(vector)
+    return entry.format_version >= ROW_IDS_FROM and is_in_puffin(vector)
 
 
 def own_name(entry: DeletesEntry, data_path: str) -> str:
     """Return the name of a delete file, which tells its data file and its vector."""
     said = f"{data_path}\0{vector_of(entry).id}\0{entry.format_version}".encode()
-    suffix = PUFFIN if entry.format_version >= ROW_IDS_FROM else DELETES
+    suffix = PUFFIN_SUFFIX if entry.format_version >= ROW_IDS_FROM else DELETES
     return f"{PREFIX}{digest_of(said)}{suffix}"

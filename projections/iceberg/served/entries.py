@@ -58,7 +58,7 @@ class VersionChange(NamedTuple):
 
 
 def has_deletes(file: FileRow) -> bool:
-    """Return whether rows of a file are deleted."""
+    """Return whether the vector in the log takes rows away."""
     return file.deletion_vector is not None and file.deletion_vector.cardinality > 0
 
 

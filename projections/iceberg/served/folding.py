@@ -1,7 +1,8 @@
 """Folding: the versions of one table become snapshots, all as of one position.
 
-A table goes on from the version at which it is. The first time it begins with the files that were
-live before the oldest listed snapshot. So no history is read beyond what the snapshots show.
+A table is folded further from the version at which it is. The first time it begins with the files
+that were live before the oldest listed snapshot. So no history is read beyond what the snapshots
+show.
 """
 
 from collections import deque
@@ -10,12 +11,13 @@ from itertools import groupby
 from typing import Final
 
 from ledger.reads.port import DefinitionRow, FileChange, FileRow, Reads, VersionRow
+from ledger.snapshot.changes import unreadable
 from projections.iceberg.served.chunks import RECENT
 from projections.iceberg.served.entries import has_deletes, is_same_data
-from projections.iceberg.served.live_files import LiveFiles, Origin, first_rows_of, new_rows
-from projections.iceberg.served.numbers import snapshot_id
-from projections.iceberg.served.shapes import Shapes
-from projections.iceberg.served.snapshots import Snapshot, noted_id
+from projections.iceberg.served.live_files import Origin, ServedFiles, new_rows
+from projections.iceberg.served.numbers import UnservableError, first_rows_of, snapshot_id
+from projections.iceberg.served.shapes import TableShapes
+from projections.iceberg.served.snapshots import ServedSnapshot, noted_id
 
 SNAPSHOTS_MAX: Final = 64
 """So many of the newest snapshots are listed."""
@@ -44,8 +46,8 @@ class TableFold:
 
     def __init__(self, reads: Reads, ledger: str, table: int, position: int) -> None:
         self._ledger, self._table = ledger, table
-        self.shapes = Shapes()
-        self.snapshots: deque[Snapshot] = deque(maxlen=SNAPSHOTS_MAX)
+        self.shapes = TableShapes()
+        self.snapshots: deque[ServedSnapshot] = deque(maxlen=SNAPSHOTS_MAX)
         self.noted: dict[int, int] = {}
         self.snapshot_ids: dict[int, int] = {}
         self._begin(reads, position)
@@ -65,6 +67,7 @@ class TableFold:
         if self._has_row_ids is not (self.shapes.at(newest.position).shape.has_row_ids):
             # Files get row ids with format 3, also those from before.
             raise LostStateError
+        check_decoded(reads, self._table, self.row.position, newest.position)
         rows = list(versions_between(reads, self._table, self.row.version + 1, newest.version))
         self._apply(reads, rows)
 
@@ -73,7 +76,7 @@ class TableFold:
         return self.noted.get(snapshot)
 
     def snapshot_id(self, version: int) -> int:
-        """Return the id of the snapshot of a version."""
+        """Return the id that a version's commit noted for its snapshot, else the derived one."""
         noted = self.snapshot_ids.get(version)
         return snapshot_id(self._ledger, self._table, version) if noted is None else noted
 
@@ -89,8 +92,9 @@ class TableFold:
         row = reads.version_row(self._table, version=0)
         noted = row is not None and noted_id(row) is not None
         self._shift = 1 if first is not None or noted else 0
+        check_decoded(reads, self._table, 0, newest.position)
         rows, changes = self._replayed(reads, newest)
-        self.files = LiveFiles(self.shapes, has_row_ids=self._has_row_ids)
+        self.files = ServedFiles(self.shapes, has_row_ids=self._has_row_ids)
         if rows[0].version > 0:
             self._begin_with_files(reads, rows[0])
         self._apply(reads, rows, changes)
@@ -101,7 +105,7 @@ class TableFold:
     def _replayed(
         self, reads: Reads, newest: VersionRow
     ) -> tuple[list[VersionRow], dict[int, list[FileChange]]]:
-        """Return the newest versions, so many that the listed snapshots are whole, with changes.
+        """Return the newest versions, as many as the listed snapshots need, with their changes.
 
         Recent versions of the oldest listed snapshot have their files in groups of their own.
         """
@@ -166,7 +170,7 @@ class TableFold:
                 continue
             change = self.files.apply(row.version, own, with_ids=self._has_ids(row.version))
             self.snapshots.append(
-                Snapshot(
+                ServedSnapshot(
                     row,
                     self.snapshot_id(row.version),
                     self.sequence(row.version),
@@ -213,6 +217,15 @@ def newest_row(reads: Reads, table: int, position: int) -> VersionRow:
     return found
 
 
+def check_decoded(reads: Reads, table: int, after: int, position: int) -> None:
+    """Raise UnservableError for a commit whose list of files cannot be decoded."""
+    found = unreadable(reads, table, after, position)
+    if found:
+        raise UnservableError(
+            f"the commit at position {found} has a file list that cannot be decoded"
+        )
+
+
 def definitions(reads: Reads, table: int, after: int, position: int) -> Sequence[DefinitionRow]:
     """Return the definitions of a table behind one position and up to another."""
     return reads.definitions(table, position, after=after)
@@ -231,25 +244,21 @@ def changes_between(
         first, place = page[-1].version, page[-1].place
 
 
-def versions_down(reads: Reads, table: int, version: int) -> Iterator[VersionRow]:
-    """Yield versions from one on down, read in pages."""
+def versions_down(reads: Reads, table: int, version: int, first: int = 0) -> Iterator[VersionRow]:
+    """Yield versions from one on down to another, read in pages."""
     below = version + 1
-    while below > 0:
-        page = reads.versions(table, PAGE, below=below)
-        yield from page
-        if len(page) < PAGE:
+    while below > first:
+        size = min(PAGE, below - first)
+        page = reads.versions(table, size, below=below)
+        yield from (each for each in page if each.version >= first)
+        if len(page) < size:
             return
         below = page[-1].version
 
 
 def versions_between(reads: Reads, table: int, first: int, last: int) -> Iterable[VersionRow]:
     """Return versions in order."""
-    found = []
-    for row in versions_down(reads, table, last) if last >= first else ():
-        if row.version < first:
-            break
-        found.append(row)
-    return found[::-1]
+    return list(versions_down(reads, table, last, first))[::-1]
 
 
 def versions_among(reads: Reads, table: int, wanted: Iterable[int]) -> Iterator[VersionRow]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ledger.core.commands import TableDefinition
 from ledger.files.foreign_bounds import is_foreign
@@ -16,18 +16,12 @@ from projections.iceberg.served.entries import (
     has_deletes,
     is_same_data,
 )
-from projections.iceberg.served.numbers import ROW_BITS, first_row_id
-from projections.iceberg.served.row_counts import rows_in
-from projections.iceberg.served.shapes import Shapes
-
-ROWS_MAX: Final = 1 << ROW_BITS
+from projections.iceberg.served.file_statistics import is_other_metrics, rows_in
+from projections.iceberg.served.numbers import UnservableError, first_rows_of
+from projections.iceberg.served.shapes import TableShapes
 
 
-class UnservableError(ValueError):
-    """Iceberg's readers would not read the files of a table rightly."""
-
-
-class LiveFile(NamedTuple):
+class ServedFile(NamedTuple):
     """A live file: its entries, and its row as it is now."""
 
     entry: DataEntry
@@ -62,7 +56,7 @@ class Totals(NamedTuple):
         )
 
 
-class LiveFiles:
+class ServedFiles:
     """The files of a table as of one version.
 
     Attributes:
@@ -73,10 +67,10 @@ class LiveFiles:
             are another program's, which may know columns by name alone.
     """
 
-    def __init__(self, shapes: Shapes, *, has_row_ids: bool) -> None:
+    def __init__(self, shapes: TableShapes, *, has_row_ids: bool) -> None:
         self._shapes = shapes
         self._has_row_ids = has_row_ids
-        self._by_path: dict[str, LiveFile] = {}
+        self._by_path: dict[str, ServedFile] = {}
         self._storages: dict[str, Storage] = {}
         self.data: Chunks[DataEntry] = Chunks()
         self.deletes: Chunks[DeletesEntry] = Chunks()
@@ -136,7 +130,7 @@ class LiveFiles:
     def _changed(
         self,
         version: int,
-        before: Mapping[str, LiveFile],
+        before: Mapping[str, ServedFile],
         come: Mapping[str, FileRow],
         changes: Sequence[FileChange],
     ) -> VersionChange:
@@ -192,10 +186,10 @@ class LiveFiles:
             version = self._shapes.at(row.added).shape.format_version
             kind = (entry.kind, version)
             deletes = DeletesEntry(row.version, row.path, kind, entry.shape, row, version)
-        self._by_path[row.path] = LiveFile(entry, deletes, row)
+        self._by_path[row.path] = ServedFile(entry, deletes, row)
         self.shapes_used[entry.shape, entry.is_foreign] += 1
 
-    def _take(self, path: str) -> LiveFile:
+    def _take(self, path: str) -> ServedFile:
         found = self._by_path.pop(path)
         used = found.entry.shape, found.entry.is_foreign
         self.shapes_used[used] -= 1
@@ -241,56 +235,13 @@ def new_rows(changes: Sequence[FileChange]) -> list[FileRow]:
     ]
 
 
-def first_rows_of(
-    version: int, rows_: Iterable[FileRow], counted: Callable[[FileRow], int]
-) -> dict[str, int]:
-    """Return the id of the first row of each file that a version added, by its path.
-
-    Raises UnservableError for more rows than a version has ids.
-    """
-    found, following = {}, first_row_id(version)
-    for row in sorted(rows_, key=lambda each: each.path):
-        found[row.path] = following
-        following += counted(row)
-    if following - first_row_id(version) > ROWS_MAX:
-        raise UnservableError(
-            f"version {version} adds more than {ROWS_MAX} rows, which have no ids in format 3; set "
-            "the property iceberg.format-version to 2"
-        )
-    return found
-
-
-def is_other_metrics(before: FileRow, after: FileRow) -> bool:
-    """Return whether a file that stays has other metrics to Iceberg's readers.
-
-    Bounds of the ledger's own files are bounds, whether they are said to be loose or not.
-    """
-    if is_foreign(after.path):
-        return before.stats != after.stats
-    return rest_of(before.stats) != rest_of(after.stats)
-
-
-def rest_of(stats: str) -> str:
-    """Return statistics without the hint that bounds are tight or loose."""
-    for said in TIGHT:
-        stats = stats.replace(said, "")
-    return stats
-
-
-TIGHT: Final = tuple(
-    text
-    for value in ("true", "false")
-    for text in (f',"tightBounds":{value}', f'"tightBounds":{value},', f'"tightBounds":{value}')
-)
-
-
-def entries_of(files: Mapping[str, LiveFile]) -> list[DataEntry]:
-    """Return the entries of data files."""
+def entries_of(files: Mapping[str, ServedFile]) -> list[DataEntry]:
+    """Return what manifests of data name."""
     return [each.entry for each in files.values()]
 
 
-def deletes_of(files: Mapping[str, LiveFile]) -> list[DeletesEntry]:
-    """Return the entries of deletes."""
+def deletes_of(files: Mapping[str, ServedFile]) -> list[DeletesEntry]:
+    """Return what manifests of deletes name, in the order of paths."""
     return [each.deletes for _, each in sorted(files.items()) if each.deletes is not None]
 
 

@@ -13,7 +13,7 @@ from ledger.iceberg.partitioning import partition_types
 from ledger.iceberg.values import value_in
 from projections.iceberg.errors import IcebergRefusal, bad_request
 from projections.iceberg.served.entries import DataEntry, DeletesEntry
-from projections.iceberg.served.shapes import JSON, Shape
+from projections.iceberg.served.shapes import JSON, TableShape
 
 EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - a time without a zone
 TIMES: Final = ("timestamp", "timestamptz")
@@ -24,7 +24,7 @@ KNOWN: Final = frozenset(
     }
 )
 
-Planned = tuple[ManifestEntry, Shape]
+Planned = tuple[ManifestEntry, TableShape]
 
 
 def snapshot_of(request: Mapping[str, Any]) -> int | None:
@@ -72,7 +72,7 @@ def plan_json(
     }
 
 
-def file_json(entry: ManifestEntry, shape: Shape, content: str) -> dict[str, Any]:
+def file_json(entry: ManifestEntry, shape: TableShape, content: str) -> dict[str, Any]:
     """Return what data files and delete files have alike."""
     types = partition_types(shape.spec, shape.schema)
     return {
@@ -88,21 +88,15 @@ def file_json(entry: ManifestEntry, shape: Shape, content: str) -> dict[str, Any
     }
 
 
-def data_json(entry: ManifestEntry, shape: Shape) -> dict[str, Any]:
+def data_json(entry: ManifestEntry, shape: TableShape) -> dict[str, Any]:
     """Return a data file."""
     made = file_json(entry, shape, "data")
     if entry.first_row_id is not None:
         made["first-row-id"] = entry.first_row_id
-    for name, counts in (
-        ("value-counts", entry.value_counts),
-        ("null-value-counts", entry.null_value_counts),
-    ):
-        if counts:
-            made[name] = {"keys": list(counts), "values": list(counts.values())}
     return made
 
 
-def deletes_json(entry: ManifestEntry, shape: Shape) -> JSON:
+def deletes_json(entry: ManifestEntry, shape: TableShape) -> JSON:
     """Return a delete file."""
     made = file_json(entry, shape, "position-deletes")
     made["referenced-data-file"] = entry.referenced_data_file

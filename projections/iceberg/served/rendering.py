@@ -6,9 +6,10 @@ all of them are live.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
+from ledger.core.partitions.names import Values
 from ledger.files.foreign_bounds import is_foreign
 from ledger.iceberg.manifests import (
     ADDED,
@@ -24,19 +25,24 @@ from ledger.iceberg.manifests import (
     manifest_list_bytes,
 )
 from ledger.iceberg.partition_tuples import tuple_of
-from ledger.iceberg.statistics import metrics_of
+from ledger.iceberg.statistics import FileMetrics, metrics_of
 from projections.iceberg.served.chunks import Chunk, Chunks
 from projections.iceberg.served.delete_files import delete_file, gone_file
 from projections.iceberg.served.entries import DataEntry, DeletesEntry
 from projections.iceberg.served.folding import TableFold
 from projections.iceberg.served.metadata_folder import MetadataFolder
-from projections.iceberg.served.paths import file_text
+from projections.iceberg.served.numbers import UnservableError
+from projections.iceberg.served.paths import file_text, location_of
 from projections.iceberg.served.plans import Planned
-from projections.iceberg.served.shapes import ROW_IDS_FROM, Shape
-from projections.iceberg.served.snapshots import Snapshot
+from projections.iceberg.served.shapes import ROW_IDS_FROM, TableShape
+from projections.iceberg.served.snapshots import ServedSnapshot
 
 MANIFEST: Final = "-m.avro"
 LIST: Final = "-snap.avro"
+METRICS_MAX: Final = 1_024
+"""The last chunk is written again now and then, mostly with the same files."""
+
+TUPLES_MAX: Final = 10_000
 NULL_TEXTS: Final = frozenset({"", "__HIVE_DEFAULT_PARTITION__"})
 
 
@@ -51,7 +57,7 @@ class Context(NamedTuple):
     format_version: int
 
 
-class Written(NamedTuple):
+class WrittenManifest(NamedTuple):
     """A manifest that was written: its line in a list."""
 
     name: str
@@ -66,10 +72,12 @@ class Rendering:
 
     def __init__(self, fold: TableFold, folders: Callable[[str], MetadataFolder]) -> None:
         self._fold, self._folders = fold, folders
+        self._metrics: dict[DataEntry, FileMetrics] = {}
+        self._tuples: dict[tuple[int, Values], Mapping[int, Any]] = {}
 
-    def manifest_list(self, snapshot: Snapshot) -> str:
+    def manifest_list(self, snapshot: ServedSnapshot) -> str:
         """Return the path of a snapshot's manifest list, with which all its files are there."""
-        folder = self._folders(snapshot.shown.definition.location)
+        folder = self._folders(location_of(snapshot.shown.definition))
         if snapshot.written and not folder.is_due(snapshot.written_s):
             return snapshot.written
         version = snapshot.shown.shape.format_version
@@ -86,10 +94,10 @@ class Rendering:
         return snapshot.written
 
     def planned(
-        self, snapshot: Snapshot
+        self, snapshot: ServedSnapshot
     ) -> tuple[list[tuple[DataEntry, Planned]], list[tuple[DeletesEntry, Planned]]]:
         """Return the data files and the deletes of a snapshot as its manifests have them."""
-        folder = self._folders(snapshot.shown.definition.location)
+        folder = self._folders(location_of(snapshot.shown.definition))
         own = Context(snapshot.id, snapshot.sequence, snapshot.shown.shape.format_version)
 
         def planned(entry: DataEntry | DeletesEntry) -> Planned:
@@ -100,14 +108,14 @@ class Rendering:
             [(each, planned(each)) for each in snapshot.deletes.entries()],
         )
 
-    def _lines(self, snapshot: Snapshot, folder: MetadataFolder) -> Iterator[ManifestFile]:
+    def _lines(self, snapshot: ServedSnapshot, folder: MetadataFolder) -> Iterator[ManifestFile]:
         own = Context(snapshot.id, snapshot.sequence, snapshot.shown.shape.format_version)
         yield from self._of_side(snapshot, snapshot.data, snapshot.removed, own, folder)
         yield from self._of_side(snapshot, snapshot.deletes, snapshot.deletes_removed, own, folder)
 
     def _of_side(
         self,
-        snapshot: Snapshot,
+        snapshot: ServedSnapshot,
         chunks: Chunks[Entry],
         removed: Sequence[Chunk[Entry]],
         own: Context,
@@ -150,7 +158,7 @@ class Rendering:
         self, chunk: Chunk[Entry], status: int, context: Context, folder: MetadataFolder
     ) -> ManifestFile:
         key = status, context, folder.text
-        known: Written | None = chunk.manifests.get(key)
+        known: WrittenManifest | None = chunk.manifests.get(key)
         if known is not None:
             made = lambda: self._made(chunk, status, context, folder)[0]  # noqa: E731
             folder.ensure(known.name, known.line.length, made)
@@ -158,7 +166,7 @@ class Rendering:
         data, line = self._made(chunk, status, context, folder)
         name = folder.put(MANIFEST, data)
         line = line._replace(path=folder.place(name))
-        chunk.manifests[key] = Written(name, line)
+        chunk.manifests[key] = WrittenManifest(name, line)
         return line
 
     def _made(
@@ -166,7 +174,10 @@ class Rendering:
     ) -> tuple[bytes, ManifestFile]:
         shape = self._shape(chunk.entries[0])
         content: Content = "data" if isinstance(chunk.entries[0], DataEntry) else "deletes"
-        rows = [self.entry(each, status, context, folder) for each in chunk.entries]
+        rows = [
+            self._with_metrics(self.entry(each, status, context, folder), each)
+            for each in chunk.entries
+        ]
         spec, schema = shape.spec, shape.schema
         data = manifest_bytes(rows, spec, schema, content, context.format_version)
         firsts = [each.first_row_id for each in rows if each.first_row_id is not None]
@@ -190,14 +201,9 @@ class Rendering:
         """Return an entry as a manifest of a snapshot has it."""
         number = context.snapshot if status == DELETED else self._fold.snapshot_id(entry.version)
         sequence = self._fold.sequence(entry.version)
-        shape = self._shape(entry)
-        values = [None if each in NULL_TEXTS else each for each in entry.file.partition]
-        partition = tuple_of(tuple(values), shape.spec, shape.schema)
-        path = file_text(folder.storage.location, entry.path, folder.storage)
+        partition = self._tuple(entry)
+        path = file_text(folder.location, entry.path, folder.storage)
         if isinstance(entry, DataEntry):
-            file = entry.file
-            is_other = is_foreign(file.path)
-            metrics = metrics_of(file.stats, shape.definition, shape.schema, is_other=is_other)
             return ManifestEntry(
                 status,
                 number,
@@ -205,13 +211,9 @@ class Rendering:
                 sequence,
                 path,
                 entry.rows,
-                file.size,
+                entry.file.size,
                 partition,
                 DATA,
-                value_counts=metrics.value_counts,
-                null_value_counts=metrics.null_value_counts,
-                lower_bounds=metrics.lower_bounds,
-                upper_bounds=metrics.upper_bounds,
                 first_row_id=entry.first_row,
             )
         make = gone_file if status == DELETED else delete_file
@@ -234,5 +236,40 @@ class Rendering:
             content_size=made.length,
         )
 
-    def _shape(self, entry: DataEntry | DeletesEntry) -> Shape:
+    def _with_metrics(self, made: ManifestEntry, entry: DataEntry | DeletesEntry) -> ManifestEntry:
+        """Return an entry with the counts and bounds of a data file."""
+        if not isinstance(entry, DataEntry):
+            return made
+        metrics = self._metrics.get(entry)
+        if metrics is None:
+            shape, file = self._shape(entry), entry.file
+            is_other = is_foreign(file.path)
+            metrics = metrics_of(file.stats, shape.definition, shape.schema, is_other=is_other)
+            if len(self._metrics) >= METRICS_MAX:
+                self._metrics.clear()
+            self._metrics[entry] = metrics
+        return made._replace(
+            value_counts=metrics.value_counts,
+            null_value_counts=metrics.null_value_counts,
+            lower_bounds=metrics.lower_bounds,
+            upper_bounds=metrics.upper_bounds,
+        )
+
+    def _tuple(self, entry: DataEntry | DeletesEntry) -> Mapping[int, Any]:
+        """Return the partition of a file as manifests have it; raises UnservableError."""
+        key = entry.shape, entry.file.partition
+        found = self._tuples.get(key)
+        if found is None:
+            shape = self._shape(entry)
+            values = [None if each in NULL_TEXTS else each for each in entry.file.partition]
+            try:
+                found = tuple_of(tuple(values), shape.spec, shape.schema)
+            except ValueError as error:
+                raise UnservableError(f"the partition of {entry.path}: {error}") from error
+            if len(self._tuples) >= TUPLES_MAX:
+                self._tuples.clear()
+            self._tuples[key] = found
+        return found
+
+    def _shape(self, entry: DataEntry | DeletesEntry) -> TableShape:
         return self._fold.shapes.numbered(entry.shape)

@@ -29,7 +29,7 @@ WIDER: Final = frozenset({("int", "long"), ("float", "double")})
 """The changes of a type after which older files can still be read."""
 
 
-class Shape(NamedTuple):
+class TableShape(NamedTuple):
     """What a table is to Iceberg under some of its definitions.
 
     `problem` says why Iceberg cannot show it, "" if it can. Files of one shape have one `kind` of
@@ -53,7 +53,7 @@ class Shape(NamedTuple):
 class Shown(NamedTuple):
     """A table as of one position: its shape, and all schemas, specs and orders up to there."""
 
-    shape: Shape
+    shape: TableShape
     definition: TableDefinition
     schemas: Sequence[JSON]
     specs: Sequence[JSON]
@@ -70,14 +70,14 @@ class Shown(NamedTuple):
         return max((field["field-id"] for field in fields), default=FIRST_FIELD - 1)
 
 
-class Shapes:
+class TableShapes:
     """The shapes of one table in the order of its history; it only grows."""
 
     def __init__(self) -> None:
         self.position = 0
         self._from: list[int] = []
         self._shown: list[Shown] = []
-        self._shapes: list[Shape] = []
+        self._shapes: list[TableShape] = []
 
     def take(self, rows: Iterable[DefinitionRow]) -> None:
         """Apply the definitions that follow."""
@@ -92,31 +92,13 @@ class Shapes:
         assert at, f"a table must exist to be shown, and does not at position {position}"
         return self._shown[at - 1]
 
-    def numbered(self, number: int) -> Shape:
-        """Return a shape by its number."""
+    def numbered(self, number: int) -> TableShape:
+        """Return the shape that entries of files refer to."""
         return self._shapes[number]
 
-    def names(self, reading: Shown) -> Mapping[str, int]:
-        """Return the columns of a shape by all names under which files may know them.
-
-        A name belongs to the column that has it now, else to the last one that had it.
-        """
-        there = {column.id for column in reading.definition.columns}
-        found: dict[str, int] = {}
-        for shape in (*self._shapes[: reading.known], reading.shape):
-            found |= {each.name: each.id for each in shape.definition.columns if each.id in there}
-        return found
-
-    def problem_of_names(self, files: Shape, reading: Shown) -> str:
-        """Return why columns would be taken for others by their names, "" if they would not."""
-        known = self.names(reading)
-        for column in files.definition.columns:
-            if known.get(column.name, column.id) != column.id:
-                return (
-                    f"files of another program know their columns by name, and the name "
-                    f"{column.name} was another column's; write them anew with OPTIMIZE"
-                )
-        return ""
+    def up_to(self, shown: Shown) -> Sequence[TableShape]:
+        """Return all shapes that the table had, the one that is shown last."""
+        return (*self._shapes[: shown.known], shown.shape)
 
     def _following(self, definition: TableDefinition) -> Shown:
         before = self._shown[-1] if self._shown else None
@@ -147,9 +129,9 @@ class Shapes:
 
     def _shape(
         self, definition: TableDefinition, version: int, schema: JSON, spec: JSON, problem: str
-    ) -> Shape:
+    ) -> TableShape:
         found = schema.get("schema-id"), spec.get("spec-id"), version, problem
-        each: Shape
+        each: TableShape
         for each in reversed(self._shapes):
             known = each.schema.get("schema-id"), each.spec.get("spec-id")
             is_same = (*known, each.format_version, each.problem) == found
@@ -157,7 +139,7 @@ class Shapes:
                 return each
         types = () if problem else tuple(sorted(partition_types(spec, schema).items()))
         kind = (spec.get("spec-id", -1), types)
-        made = Shape(len(self._shapes), definition, version, schema, spec, problem, kind)
+        made = TableShape(len(self._shapes), definition, version, schema, spec, problem, kind)
         self._shapes.append(made)
         return made
 
@@ -183,7 +165,7 @@ def ids_of(definition: TableDefinition) -> Iterable[int]:
             yield number
 
 
-def problem_between(files: Shape, reading: Shape) -> str:
+def problem_between(files: TableShape, reading: TableShape) -> str:
     """Return why files of a shape cannot be read under another one, "" if they can."""
     if files.number == reading.number:
         return files.problem

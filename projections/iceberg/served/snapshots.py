@@ -8,10 +8,11 @@ from typing import Any, Final
 from ledger.reads.port import VersionRow
 from projections.iceberg.served.chunks import Added, Chunk, Chunks, Entry
 from projections.iceberg.served.entries import DataEntry, DeletesEntry, VersionChange, by_kind
-from projections.iceberg.served.live_files import LiveFiles, Totals, rows, size
+from projections.iceberg.served.live_files import ServedFiles, Totals, rows, size
+from projections.iceberg.served.name_mapping import names_in, problem_of_names
 from projections.iceberg.served.numbers import first_row_id
-from projections.iceberg.served.paths import folder_text
-from projections.iceberg.served.shapes import Shapes, Shown, problem_between
+from projections.iceberg.served.paths import folder_text, location_of
+from projections.iceberg.served.shapes import Shown, TableShapes, problem_between
 
 NOTE: Final = "iceberg"
 """The key in the info of a version under which a commit noted its snapshot."""
@@ -31,7 +32,7 @@ def mark_added(chunks: Chunks[Entry], version: int, added: Sequence[Entry], orig
             each.added = origin
 
 
-class Snapshot:
+class ServedSnapshot:
     """A version of a table with its files: its number is `id`, and `sequence` rises with versions.
 
     `used` are the shapes of its files, with whether the files are another program's. `written` is
@@ -46,7 +47,7 @@ class Snapshot:
         *,
         shown: Shown,
         change: VersionChange,
-        files: LiveFiles,
+        files: ServedFiles,
     ) -> None:
         self.row, self.id, self.sequence, self.shown = row, number, sequence, shown
         self.change = change
@@ -55,7 +56,7 @@ class Snapshot:
         self.deletes: Chunks[DeletesEntry] = files.deletes
         self.totals: Totals = files.totals
         self.used = frozenset(files.shapes_used)
-        text = folder_text(shown.definition.location)
+        text = folder_text(location_of(shown.definition))
         origin = Added(number, sequence, shown.shape.format_version, text)
         mark_added(self.data, self.version, change.added, origin)
         mark_added(self.deletes, self.version, change.deletes_added, origin)
@@ -72,10 +73,10 @@ class Snapshot:
 
     @cached_property
     def deletes_removed(self) -> Sequence[Chunk[DeletesEntry]]:
-        """The deletes that it removed."""
+        """The deletes that no longer hold, because others replace them or the data file went."""
         return by_kind(self.change.deletes_removed)
 
-    def problem(self, shapes: Shapes, reading: Shown) -> str:
+    def problem(self, shapes: TableShapes, reading: Shown) -> str:
         """Return why its files cannot be read rightly under a shape, "" if they can."""
         own = self.shown.shape
         for number, is_foreign in sorted(self.used):
@@ -84,7 +85,8 @@ class Snapshot:
                 problem = shape.problem or problem_between(files, shape)
                 if problem:
                     return problem
-            if is_foreign and (problem := shapes.problem_of_names(files, reading)):
+            names = names_in(shapes.up_to(reading), reading) if is_foreign else {}
+            if problem := problem_of_names(files, names):
                 return problem
         return ""
 

@@ -1,7 +1,8 @@
 """A served table: what Iceberg's readers get of one table as of one position."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from hashlib import blake2b
 from threading import RLock
@@ -9,17 +10,18 @@ from typing import Any, Final, Literal
 
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
+from ledger.errors import UnreadableTableError
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from projections.iceberg.errors import bad_request
 from projections.iceberg.served.folding import TableFold
 from projections.iceberg.served.metadata_folder import MetadataFolder
-from projections.iceberg.served.name_mapping import NAME_MAPPING, name_mapping
-from projections.iceberg.served.numbers import first_row_id, table_uuid
-from projections.iceberg.served.paths import file_text, location_text, place_key
+from projections.iceberg.served.name_mapping import NAME_MAPPING, name_mapping, names_in
+from projections.iceberg.served.numbers import UnservableError, first_row_id, table_uuid
+from projections.iceberg.served.paths import file_text, location_of, place_key
 from projections.iceberg.served.plans import plan_json, snapshot_of
 from projections.iceberg.served.rendering import Rendering
 from projections.iceberg.served.shapes import JSON, ROW_IDS_FROM, Shown
-from projections.iceberg.served.snapshots import Snapshot
+from projections.iceberg.served.snapshots import ServedSnapshot
 
 Snapshots = Literal["all", "refs"]
 
@@ -35,6 +37,15 @@ ALWAYS: Final[Mapping[str, str]] = {"gc.enabled": "false"}
 MAIN: Final = "main"
 FORM: Final = "1"
 """Another form of what is served makes other ETags."""
+
+
+@contextmanager
+def refusals(name: str) -> Iterator[None]:
+    """Raise IcebergRefusal for a table that Iceberg's readers cannot read rightly."""
+    try:
+        yield
+    except (UnservableError, UnreadableTableError) as error:
+        raise bad_request(f"Iceberg's readers cannot read table {name}: {error}") from error
 
 
 class ServedTable:
@@ -70,10 +81,10 @@ class ServedTable:
         self.definition: TableDefinition = self._shown.definition
         self.version = fold.row.version
         self.format_version = self._shown.shape.format_version
-        self.location = location_text(self.definition.location)
+        self.location = location_of(self.definition)
         given = properties(self.definition).get(UUID)
         self.uuid = given or table_uuid(ledger, row.table)
-        self._listed: Sequence[Snapshot] = self._readable(fold)
+        self._listed: Sequence[ServedSnapshot] = self._readable(fold)
 
     @property
     def current_snapshot_id(self) -> int | None:
@@ -95,10 +106,10 @@ class ServedTable:
         """The ids of the listed snapshots, oldest first."""
         return [each.id for each in self._listed]
 
-    def _readable(self, fold: TableFold) -> Sequence[Snapshot]:
+    def _readable(self, fold: TableFold) -> Sequence[ServedSnapshot]:
         """Return the snapshots whose files can be read rightly, up to the newest."""
         problem = self._shown.shape.problem
-        found: list[Snapshot] = []
+        found: list[ServedSnapshot] = []
         for each in reversed(fold.snapshots) if not problem else ():
             why = each.problem(fold.shapes, self._shown)
             if why and not found:
@@ -123,7 +134,7 @@ class ServedTable:
         to take files.
         """
         wanted = self._listed[-1:] if snapshots == "refs" else self._listed
-        with self._lock:
+        with self._lock, refusals(self.row.name):
             written = [(each, self._rendering.manifest_list(each)) for each in wanted]
         return self._metadata(written)
 
@@ -131,11 +142,11 @@ class ServedTable:
     def metadata_location(self) -> str:
         """The path of a file with the whole metadata, which is there."""
         data = json.dumps(self.metadata(), separators=(",", ":"), ensure_ascii=False).encode()
-        folder = self._folders(self.definition.location)
+        folder = self._folders(self.location)
         name = folder.put(".metadata.json", data, head=f"{self.version:010d}-")
         return folder.place(name)
 
-    def _metadata(self, listed: Sequence[tuple[Snapshot, str]]) -> dict[str, Any]:
+    def _metadata(self, listed: Sequence[tuple[ServedSnapshot, str]]) -> dict[str, Any]:
         shown, newest = self._shown, self._listed[-1] if self._listed else None
         made: dict[str, Any] = {
             "format-version": self.format_version,
@@ -166,7 +177,7 @@ class ServedTable:
             made["next-row-id"] = first_row_id(self.version + 1)
         return made
 
-    def _snapshot_json(self, snapshot: Snapshot, manifest_list: str) -> dict[str, Any]:
+    def _snapshot_json(self, snapshot: ServedSnapshot, manifest_list: str) -> dict[str, Any]:
         made: dict[str, Any] = {
             "snapshot-id": snapshot.id,
             "sequence-number": snapshot.sequence,
@@ -193,7 +204,7 @@ class ServedTable:
         }
         newest = self._listed[-1] if self._listed else None
         if newest is not None and any(is_foreign for _, is_foreign in newest.used):
-            names = self._fold.shapes.names(self._shown)
+            names = names_in(self._fold.shapes.up_to(self._shown), self._shown)
             own[NAME_MAPPING] = name_mapping(self._shown.shape.schema, names)
         return {**own, **ALWAYS}
 
@@ -224,8 +235,8 @@ class ServedTable:
                 files = list(self._fold.files.rows())
             else:
                 files = list(self._reads().files(self.row.table, version=version))
-        storage = self._folders(self.definition.location).storage
-        return {place_key(file_text(storage.location, each.path, storage)): each for each in files}
+        location, storage = self.location, self._folders(self.location).storage
+        return {place_key(file_text(location, each.path, storage)): each for each in files}
 
     def plan(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the files of a scan that the server plans; raises IcebergRefusal.
@@ -236,6 +247,6 @@ class ServedTable:
         found = [each for each in self._listed if wanted in (None, each.id)]
         if not found and wanted is not None:
             raise bad_request(f"snapshot {wanted} is not listed, so it cannot be planned")
-        with self._lock:
+        with self._lock, refusals(self.row.name):
             data, deletes = self._rendering.planned(found[-1]) if found else ((), ())
         return plan_json(data, deletes, request.get("filter"))

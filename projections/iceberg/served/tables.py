@@ -10,10 +10,9 @@ from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.reading import check_listed
 from projections.iceberg.errors import bad_request, no_table
 from projections.iceberg.served.folding import LostStateError, TableFold
-from projections.iceberg.served.live_files import UnservableError
 from projections.iceberg.served.metadata_folder import MetadataFolder
 from projections.iceberg.served.rendering import Rendering
-from projections.iceberg.served.table import ServedTable
+from projections.iceberg.served.table import ServedTable, refusals
 
 FOLDS_MAX: Final = 64
 FOLDERS_MAX: Final = 1_024
@@ -63,12 +62,8 @@ class ServedTables:
             )
         kept = self._kept_for(row.table, newest.version)
         with kept.lock:
-            try:
+            with refusals(row.name):
                 fold, rendering = self._folded(kept, reads, row.table, newest.position)
-            except UnservableError as error:
-                raise bad_request(
-                    f"Iceberg's readers cannot read table {row.name}: {error}"
-                ) from error
             return ServedTable(
                 row,
                 place,

@@ -11,6 +11,8 @@ SMALL = Sizes(one_in=4, entries_max=7)
 
 
 class Plain(NamedTuple):
+    """An entry with nothing but what chunks look at."""
+
     version: int
     path: str
     kind: int = 0
@@ -29,7 +31,9 @@ def of_kind(found: list[Plain]) -> list[Plain]:
 
 @given(st.lists(entries, max_size=80), st.lists(st.lists(entries, max_size=9)), st.data())
 @settings(deadline=None, max_examples=300)
-def test_edits_make_the_chunks_of_a_new_start(first, rounds, data) -> None:
+def test_edits_make_the_chunks_of_a_new_start(
+    first: list[Plain], rounds: list[list[Plain]], data: st.DataObject
+) -> None:
     """Whatever was added, removed and replaced, the chunks are those of the entries that stay."""
     version = 20
     live = {key_of(each): each for each in of_kind(first)}

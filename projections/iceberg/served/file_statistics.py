@@ -1,12 +1,21 @@
-"""Row counts of data files: from their statistics, else from the files themselves."""
+"""Statistics of data files: their rows, counted if the log does not say them, and their metrics."""
+
+from typing import Final
 
 from pyarrow import ArrowInvalid
 from pyarrow.parquet import ParquetFile
 
 from ledger.errors import UnreadableTableError
+from ledger.files.foreign_bounds import is_foreign
 from ledger.files.storage import Storage
 from ledger.reads.port import FileRow
 from projections.rows.tables.partitions import rows_of
+
+TIGHT: Final = tuple(
+    text
+    for value in ("true", "false")
+    for text in (f',"tightBounds":{value}', f'"tightBounds":{value},', f'"tightBounds":{value}')
+)
 
 
 def rows_in(file: FileRow, storage: Storage) -> int:
@@ -26,3 +35,20 @@ def rows_in(file: FileRow, storage: Storage) -> int:
             f"not count them: {error}. Add it with statistics, or write the table anew with "
             "OPTIMIZE"
         ) from error
+
+
+def is_other_metrics(before: FileRow, after: FileRow) -> bool:
+    """Return whether a file that stays has other metrics to Iceberg's readers.
+
+    Bounds of the ledger's own files are bounds, whether they are said to be loose or not.
+    """
+    if is_foreign(after.path):
+        return before.stats != after.stats
+    return rest_of(before.stats) != rest_of(after.stats)
+
+
+def rest_of(stats: str) -> str:
+    """Return statistics without the hint that bounds are tight or loose."""
+    for said in TIGHT:
+        stats = stats.replace(said, "")
+    return stats
