@@ -32,6 +32,10 @@ SecureOption = Annotated[
         "--secure", help="Logins, rights, tokens and TLS for everything; a ledger stays secured."
     ),
 ]
+HttpOption = Annotated[
+    str | None,
+    typer.Option(help="host:port to read at, or off; by default a free port, which is kept."),
+]
 RebuildOption = Annotated[
     bool,
     typer.Option(
@@ -51,10 +55,7 @@ def up(
     publish: PublishOption = False,
     iceberg: IcebergOption = False,
     spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,
-    http: Annotated[
-        str | None,
-        typer.Option(help="host:port to read at, or off; by default a free port, which is kept."),
-    ] = None,
+    http: HttpOption = None,
     lease_s: LeaseOption = None,
     flush: FlushOption = True,
     begin_anew: BeginAnewOption = False,

@@ -1,6 +1,6 @@
 """The command `serve iceberg`: an Iceberg REST catalog of the ledger, until it is stopped."""
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from threading import Event as Signal
@@ -57,7 +57,7 @@ def serve_iceberg(
         return connected(kafka, found, reads, user)
 
     def run(stop: Signal) -> None:
-        with closing(KafkaLog(kafka, found.ledger, client=client)) as log:
+        with closing(KafkaLog(kafka, found.ledger, client=client)) as log, ExitStack() as own:
             wait_for_broker(log)
 
             def serve() -> Server:
@@ -66,11 +66,12 @@ def serve_iceberg(
                 from projections.web.roles.iceberg import serve_iceberg  # noqa: PLC0415
 
                 lake = IcebergLake(LedgerSource(open_reads, connect), found.catalog)
+                own.callback(lake.close)
                 look = partial(log.ends, Topic.EVENTS, ASK_S)
                 return serve_iceberg(lake, look, found.iceberg, found.web)
 
-            with answering(found.iceberg.http, serve):
-                stop.wait()
+            own.enter_context(answering(found.iceberg.http, serve))
+            stop.wait()
 
     run_role("iceberg", run, with_parent=with_parent, output=output)
 
@@ -90,12 +91,12 @@ def connected(kafka: str, settings: Settings, reads: Reads, user: str | None) ->
 
 
 def opened_reads(loaded: Loaded) -> Reads:
-    """Return the rows of this host, else those at the URL of a follower.
+    """Return the rows at the URL of a follower, else those of this host.
 
     Raises SettingsError if neither is set, and StoreMissingError while no rows are there.
     """
     found = loaded.settings
-    if found.store is None and found.reads_url is not None:
+    if found.reads_url is not None:
         from ledger.reads.remote.http import HttpReads  # noqa: PLC0415 - loads the HTTP client
 
         return HttpReads(found.reads_url)

@@ -1,1 +1,1 @@
-"""The HTTP of an Iceberg REST catalog: its paths, its answers, its errors, and who may change."""
+"""The HTTP of an Iceberg REST catalog: paths, answers, errors, and the users that may change."""

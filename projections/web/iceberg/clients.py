@@ -1,7 +1,7 @@
-"""Clients: a connected ledger for each user, so that the log names who made a change.
+"""Clients: a connected ledger for each user, so that the log names the author of a change.
 
 A user is the name of a token. Few ledgers are open at once: each has a session with heartbeats.
-One that nobody uses gives way to that of another user. All of them are connected anew after an
+An idle one gives way to that of another user. All of them are connected anew after an
 error of the rows or the log, since a follower may make its rows anew meanwhile.
 """
 

@@ -42,7 +42,7 @@ TAG: Final = "Iceberg REST catalog"
 
 @cache
 def iceberg_document() -> Schema:
-    """Return the document."""
+    """Say as OpenAPI what the server answers, to which questions."""
     schemas = FormSchemas()
     error = schemas.of(IcebergError)
     paths: Schema = {

@@ -155,6 +155,6 @@ class ErrorText(TypedDict):
 
 
 class IcebergError(TypedDict):
-    """An error."""
+    """What each refusal has in its body."""
 
     error: ErrorText

@@ -50,7 +50,7 @@ def has_namespace(visit: Visit) -> Reply:
 
 
 def drop_namespace(visit: Visit) -> Reply:
-    """Drop a namespace with nothing in it."""
+    """Drop an empty one: without tables, views or namespaces in it."""
     row, name = visit.seen.namespace(visit.namespace), ".".join(visit.namespace)
     if not visit.seen.is_empty(visit.namespace):
         raise not_empty(name)

@@ -27,8 +27,8 @@ FINAL_BELOW: Final = 500
 SHOWN_CHARS: Final = 80
 
 
-class Answered(NamedTuple):
-    """An answer as it is sent."""
+class SentAnswer(NamedTuple):
+    """Status, headers and body, ready for the socket."""
 
     status: int
     headers: Mapping[str, str]
@@ -46,8 +46,8 @@ class KeptAnswer:
 
     digest: bytes
     ends_s: float
-    work: "asyncio.Task[Answered] | None"
-    answer: Answered | None = None
+    work: "asyncio.Task[SentAnswer] | None"
+    answer: SentAnswer | None = None
     size: int = 0
 
 
@@ -71,8 +71,8 @@ class KeptAnswers:
         return len(self._kept)
 
     async def once(
-        self, user: str | None, key: str, digest: bytes, make: Callable[[], Awaitable[Answered]]
-    ) -> Answered:
+        self, user: str | None, key: str, digest: bytes, make: Callable[[], Awaitable[SentAnswer]]
+    ) -> SentAnswer:
         """Return the kept answer to a request, or make it.
 
         Raises IcebergRefusal for a key that is no UUID, or belongs to another request.
@@ -93,12 +93,12 @@ class KeptAnswers:
         return await asyncio.shield(self._work(name, digest, make))
 
     def _work(
-        self, name: tuple[str | None, str], digest: bytes, make: Callable[[], Awaitable[Answered]]
-    ) -> "asyncio.Task[Answered]":
-        """Return the work on a request, which goes on if its client goes away."""
+        self, name: tuple[str | None, str], digest: bytes, make: Callable[[], Awaitable[SentAnswer]]
+    ) -> "asyncio.Task[SentAnswer]":
+        """Return the work on a request, which its client may leave."""
 
-        async def work() -> Answered:
-            answer: Answered | None = None
+        async def work() -> SentAnswer:
+            answer: SentAnswer | None = None
             try:
                 answer = await make()
             finally:
@@ -109,7 +109,7 @@ class KeptAnswers:
         self._kept[name] = KeptAnswer(digest, self._clock() + self._lifetime_s, task)
         return task
 
-    def _note(self, name: tuple[str | None, str], answer: Answered | None) -> None:
+    def _note(self, name: tuple[str | None, str], answer: SentAnswer | None) -> None:
         kept = self._kept.get(name)
         if kept is None:
             return
@@ -152,11 +152,11 @@ def digest_of(method: str, path: str, query: str, body: bytes) -> bytes:
     return found.digest()
 
 
-def packed(answer: Answered) -> Answered:
+def packed(answer: SentAnswer) -> SentAnswer:
     """Return an answer as it is kept."""
     return answer._replace(body=zlib.compress(answer.body, 1))
 
 
-def unpacked(answer: Answered) -> Answered:
+def unpacked(answer: SentAnswer) -> SentAnswer:
     """Return a kept answer as it is sent."""
     return answer._replace(body=zlib.decompress(answer.body))

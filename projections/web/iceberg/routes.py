@@ -28,7 +28,7 @@ class IcebergRoute(NamedTuple):
 
     One that `changes` wants a token that may write, and a catalog of now. `body` and `kind` are the
     forms of the request and of the answer, None for none; `errors` the statuses of its refusals.
-    One that is not `offered` is left out of what clients are told.
+    One that is not `offered` is left out of the list for clients.
     """
 
     method: str
@@ -46,7 +46,7 @@ class IcebergRoute(NamedTuple):
 
     @property
     def endpoint(self) -> str:
-        """The route as clients are told of it."""
+        """The route as the list for clients has it."""
         return f"{self.method} {self.path}"
 
 

@@ -21,7 +21,7 @@ from projections.web.api.form_schemas import Schema
 from projections.web.app import JSON, WebPages
 from projections.web.iceberg.lake import IcebergLake
 from projections.web.iceberg.refusals import error_form, fault, headers_of, refusal_of
-from projections.web.iceberg.repeats import HEADER, Answered, KeptAnswers, digest_of
+from projections.web.iceberg.repeats import HEADER, KeptAnswers, SentAnswer, digest_of
 from projections.web.iceberg.routes import HEAD, IcebergRoute, by_path
 from projections.web.iceberg.visits import NO_CONTENT, NOT_MODIFIED, Visit
 from projections.web.roles.role import ProcessPart
@@ -73,7 +73,7 @@ class IcebergServing:
 
         return endpoint
 
-    async def _answer(self, route: IcebergRoute, request: Request) -> Answered:
+    async def _answer(self, route: IcebergRoute, request: Request) -> SentAnswer:
         token: KnownToken | None = request.scope.get(VISITOR)
         if route.changes:
             check_changes(request, token)
@@ -88,7 +88,7 @@ class IcebergServing:
                 None if token is None else token.name,
             )
 
-            async def make() -> Answered:
+            async def make() -> SentAnswer:
                 return await self._made(route, request, visit)
 
             key = visit.headers.get(HEADER)
@@ -98,7 +98,7 @@ class IcebergServing:
             return await self.kept.once(visit.user, key, digest, make)
         raise AssertionError  # No context of these holds an error back.
 
-    async def _made(self, route: IcebergRoute, request: Request, visit: Visit) -> Answered:
+    async def _made(self, route: IcebergRoute, request: Request, visit: Visit) -> SentAnswer:
         """Return the answer to a request, or its refusal."""
         try:
             async with self._pages.place(Size.FEW), self._slots[route.changes].taken():
@@ -109,13 +109,13 @@ class IcebergServing:
             return refused(request, error)
 
 
-def answered(route: IcebergRoute, visit: Visit) -> Answered:
+def answered(route: IcebergRoute, visit: Visit) -> SentAnswer:
     """Return the answer of a route, in the thread of a reader."""
     if route.changes:
         visit.check_changeable()
     with visit.lake.watched():
         reply = route.ask(visit)
-    return Answered(reply.status, reply.headers, reply.body())
+    return SentAnswer(reply.status, reply.headers, reply.body())
 
 
 def check_changes(request: Request, token: KnownToken | None) -> None:
@@ -137,7 +137,7 @@ def check_changes(request: Request, token: KnownToken | None) -> None:
         )
 
 
-def refused(request: Request, error: Exception) -> Answered:
+def refused(request: Request, error: Exception) -> SentAnswer:
     """Return the answer for an error; a fault of the program is logged."""
     found = refusal_of(error)
     if isinstance(error, ClientDisconnect):
@@ -146,11 +146,11 @@ def refused(request: Request, error: Exception) -> Answered:
         log_lines.error("fault", path=request.url.path, exc_info=error)
         found = fault()
     body = JSONResponse(error_form(found)).body
-    return Answered(found.code, headers_of(found), bytes(body))
+    return SentAnswer(found.code, headers_of(found), bytes(body))
 
 
-def response_of(answer: Answered, *, is_head: bool) -> Response:
-    """Return an answer as it is sent."""
+def response_of(answer: SentAnswer, *, is_head: bool) -> Response:
+    """Return what Starlette sends; a body is left out where HTTP has none."""
     if answer.status in BODILESS:
         return Response(status_code=answer.status, headers=dict(answer.headers))
     headers = dict(answer.headers)

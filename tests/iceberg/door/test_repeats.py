@@ -9,7 +9,7 @@ import pytest
 from ledger.config.settings import WebSettings
 from ledger.testing import InMemoryLedger
 from projections.iceberg.errors import IcebergRefusal
-from projections.web.iceberg.repeats import Answered, KeptAnswers
+from projections.web.iceberg.repeats import KeptAnswers, SentAnswer
 from tests.iceberg.door.doors import Door, answering, tokens_in
 
 ASKED = {"namespace": ["db"], "properties": {"a": "1"}}
@@ -70,26 +70,26 @@ class Work:
         self.statuses, self.done = list(statuses), 0
         self.let_go = asyncio.Event()
 
-    async def __call__(self) -> Answered:
+    async def __call__(self) -> SentAnswer:
         self.done += 1
         await self.let_go.wait()
-        return Answered(self.statuses.pop(0), {"etag": "x"}, b"body")
+        return SentAnswer(self.statuses.pop(0), {"etag": "x"}, b"body")
 
 
 def test_a_request_that_comes_meanwhile_waits_for_the_first() -> None:
-    async def both() -> tuple[int, list[Answered]]:
+    async def both() -> tuple[int, list[SentAnswer]]:
         kept, work, key = KeptAnswers(), Work(200), str(uuid4())
         asked = [asyncio.ensure_future(kept.once(None, key, b"d", work)) for _ in range(2)]
         work.let_go.set()
         return work.done, await asyncio.gather(*asked)
 
     done, (first, second) = asyncio.run(both())
-    assert first == second == Answered(200, {"etag": "x"}, b"body")
+    assert first == second == SentAnswer(200, {"etag": "x"}, b"body")
     assert done <= 1
 
 
 def test_work_goes_on_without_the_client_that_asked() -> None:
-    async def gone() -> tuple[Answered, int]:
+    async def gone() -> tuple[SentAnswer, int]:
         kept, work, key = KeptAnswers(), Work(200), str(uuid4())
         first = asyncio.ensure_future(kept.once(None, key, b"d", work))
         while not work.done:
@@ -113,7 +113,7 @@ def test_an_answer_that_is_not_final_is_not_kept() -> None:
 
 
 def test_work_that_fails_leaves_no_key_behind() -> None:
-    async def broken() -> Answered:
+    async def broken() -> SentAnswer:
         raise RuntimeError
 
     async def again() -> int:
@@ -127,8 +127,8 @@ def test_work_that_fails_leaves_no_key_behind() -> None:
 
 def test_answers_are_bounded_in_number_bytes_and_age() -> None:
     async def many(kept: KeptAnswers, size: int) -> tuple[int, int]:
-        async def work() -> Answered:
-            return Answered(200, {}, bytes(range(256)) * size)
+        async def work() -> SentAnswer:
+            return SentAnswer(200, {}, bytes(range(256)) * size)
 
         for _ in range(50):
             await kept.once(None, str(uuid4()), b"d", work)
