@@ -184,8 +184,14 @@ def read_manifest_file(record: Mapping[int, Any]) -> ManifestFile:
         deleted_rows=whole(record, 514, "deleted_rows_count"),
         partitions=None if partitions is None else [read_summary(each) for each in partitions],
         key_metadata=record.get(519),
-        first_row_id=whole(record, 520, "first_row_id"),
+        first_row_id=row_id_of(record),
     )
+
+
+def row_id_of(record: Mapping[int, Any]) -> int | None:
+    """Return the first row id of a manifest; DuckDB writes any number into that of a new one."""
+    found = signed(record, 520, "first_row_id")
+    return None if found is None or found < 0 else found
 
 
 def read_summary(record: Any) -> FieldSummary:

@@ -3,6 +3,7 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.iceberg.catalog.CatalogTests;
 import org.apache.iceberg.catalog.Namespace;
+import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.rest.RESTCatalog;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -60,6 +61,13 @@ public class LedgerCatalogTests extends CatalogTests<RESTCatalog> {
   @Override
   protected RESTCatalog initCatalog(String name, Map<String, String> properties) {
     return connected(name, properties);
+  }
+
+  // The tests name places below file:/tmp; the server takes those below its warehouse alone.
+  @Override
+  protected String baseTableLocation(TableIdentifier table) {
+    String place = System.getProperty("tables", "file:/tmp");
+    return String.join("/", place, table.namespace().toString(), table.name());
   }
 
   @Override

@@ -31,13 +31,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jars", type=Path, required=True, help="the jars; fetched if absent")
     parser.add_argument("--uri", help="a server that runs; by default one of this process")
     parser.add_argument("--warehouse", default="main")
+    parser.add_argument("--tables", help="where the server takes tables, as file:/folder")
     parser.add_argument("--only", help="one test by its name")
     options = parser.parse_args(arguments)
     fetch(options.jars)
     with ExitStack() as held, tempfile.TemporaryDirectory() as place:
         uri = options.uri or held.enter_context(serving_catalog(Path(place))).uri
-        warehouse, only = options.warehouse, options.only
-        reports = run(options.jars, Path(place), uri, warehouse=warehouse, only=only)
+        tables = options.tables or f"file:{place}/warehouse/made"
+        given = {"uri": uri, "warehouse": options.warehouse, "tables": tables}
+        reports = run(options.jars, Path(place), given, options.only)
         passed, failed, skipped = counted(reports)
     for name, why in sorted(failed.items()):
         known = f" (known: {KNOWN[name]})" if name in KNOWN else ""
@@ -55,7 +57,7 @@ def fetch(jars: Path) -> None:
     subprocess.run(command, check=True)
 
 
-def run(jars: Path, place: Path, uri: str, *, warehouse: str, only: str | None) -> Path:
+def run(jars: Path, place: Path, told: Mapping[str, str], only: str | None) -> Path:
     """Compile the class of tests, and run it; return the folder of its reports, as XML."""
     classes, reports = place / "classes", place / "reports"
     compiler = ["javac", "-proc:none", "-cp", f"{jars}/*", "-d", str(classes)]
@@ -63,10 +65,10 @@ def run(jars: Path, place: Path, uri: str, *, warehouse: str, only: str | None) 
     (console,) = jars.glob("junit-platform-console-standalone-*.jar")
     path = os.pathsep.join([str(classes), *map(str, sorted(jars.glob("*.jar")))])
     chosen = [f"--select-method={TESTS}#{only}"] if only else [f"--select-class={TESTS}"]
-    given = [f"-Duri={uri}", f"-Dwarehouse={warehouse}", "-Xmx512m"]
-    told = ["execute", "-cp", path, *chosen, "--details=none", f"--reports-dir={reports}"]
+    given = ["-Xmx512m", *(f"-D{name}={value}" for name, value in told.items())]
+    execute = ["execute", "-cp", path, *chosen, "--details=none", f"--reports-dir={reports}"]
     subprocess.run(
-        [str(find_java().executable), *given, "-jar", str(console), *told],
+        [str(find_java().executable), *given, "-jar", str(console), *execute],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         check=False,

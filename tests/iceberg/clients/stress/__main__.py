@@ -52,7 +52,7 @@ def show(report: Report, console: Console) -> None:
         table.add_row(client, kind, *cells)
     console.print(table)
     console.print(f"versions {dict(report.versions)}, committed {dict(report.committed)}")
-    console.print(f"kills {dict(report.kills)}")
+    console.print(f"kills {dict(report.kills)}, {report.restored} files restored")
     for outcome in (REFUSED, UNKNOWN):
         for why, count in report.reasons(outcome).items():
             console.print(f"{outcome}, {count} times: {why}", highlight=False, markup=False)

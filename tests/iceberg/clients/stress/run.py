@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from itertools import chain, cycle
 from pathlib import Path
 from random import Random
@@ -35,6 +36,7 @@ from tests.iceberg.clients.stress.journal import (
     Attempt,
     attempts,
 )
+from tests.iceberg.clients.stress.kept_files import KeptFiles
 from tests.iceberg.clients.stress.processes import CATALOG, SEQUENCERS, Processes, Site
 from tests.iceberg.clients.stress.serial import SerialRun, netted
 from tests.integration.soak.strikes import position_of
@@ -77,6 +79,7 @@ class Report(NamedTuple):
     versions: Mapping[str, int]
     committed: Mapping[str, int]
     kills: Mapping[str, int]
+    restored: int
     wrong: Sequence[str]
 
     def outcomes(self) -> Mapping[tuple[str, str, str], int]:
@@ -107,6 +110,7 @@ class StressRun:
             closing(Processes(site, plan.seed, with_spark=plan.with_spark))
         )
         self.kills: Counter[str] = Counter()
+        self.kept: KeptFiles | None = None
         self._held = held
 
     def start(self) -> Ledger:
@@ -123,6 +127,9 @@ class StressRun:
             if name != LINES:
                 rows = [{"id": n, "value": 0, "operation": ""} for n in range(COUNTERS)]
                 ledger.append(name, rows)
+        places = [self._site.folder / "tables" / name for name in COLUMNS]
+        self.kept = KeptFiles(places, self._site.folder / "kept", partial(live_files, ledger))
+        self.kept.start()
         self.processes.start([CATALOG])
         self._wait_for(self._answers, "the catalog answers")
         self.processes.start(self.processes.clients)
@@ -152,6 +159,8 @@ class StressRun:
             if not self.processes.runs(name):
                 self.processes.start([name])
         self._wait_for(self._answers, "the catalog answers again")
+        if self.kept is not None:
+            self.kept.close()
         return ended
 
     def _all_have_begun(self) -> bool:
@@ -203,7 +212,17 @@ def run(
                 wrong.append(f"the Delta log of {name}: {published}")
         wrong += stress.processes.failures()
         committed = {kind: serial.committed(kind, known) for kind in (APPEND, COUNT, BOTH)}
-        return Report(known, versions, committed, stress.kills, wrong)
+        restored = len(stress.kept.restored) if stress.kept is not None else 0
+        return Report(known, versions, committed, stress.kills, restored, wrong)
+
+
+def live_files(ledger: Ledger) -> Iterator[Path]:
+    """Yield the files of all tables that the ledger lists now."""
+    for name in COLUMNS:
+        row = ledger.table(name)
+        folder = Path(str(row.definition.location).removeprefix("file://"))
+        for file in ledger.read(row):
+            yield folder / file.path.removeprefix("file://")
 
 
 def played(ledger: Ledger) -> tuple[SerialRun, Sequence[int], Mapping[str, int]]:

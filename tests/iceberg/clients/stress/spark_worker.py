@@ -32,7 +32,8 @@ class SparkWorker:
 
     def is_refused(self, error: Exception) -> bool:
         """Tell whether the cause of an error is a refusal, or a check of Iceberg's own."""
-        text = str(error)
+        # The cause stands before the stack.
+        text = str(error).partition("\tat ")[0]
         return any(word in text for word in REFUSALS) and not any(word in text for word in UNSURE)
 
     def _run(self, statement: str) -> None:
