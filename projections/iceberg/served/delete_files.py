@@ -47,7 +47,7 @@ def delete_file(entry: DeletesEntry, data_path: str, folder: MetadataFolder) -> 
     vector = vector_of(entry)
     if is_served_in_place(entry, vector):
         place = path_of(vector)
-        path = file_text(folder.storage.location, place, folder.storage)
+        path = file_text(folder.location, place, folder.storage)
         length = vector.size + FRAME_BYTES
         size = folder.storage.size(place)
         return DeleteFile(path, size, "PUFFIN", None, vector.offset, length)
@@ -73,7 +73,7 @@ def gone_file(entry: DeletesEntry, data_path: str, folder: MetadataFolder) -> De
     is_vector = entry.format_version >= ROW_IDS_FROM
     length = vector.size + FRAME_BYTES if is_vector else None
     if is_served_in_place(entry, vector):
-        path = file_text(folder.storage.location, path_of(vector), folder.storage)
+        path = file_text(folder.location, path_of(vector), folder.storage)
         return DeleteFile(path, vector.size, "PUFFIN", None, vector.offset, length)
     path = folder.place(own_name(entry, data_path))
     if is_vector:

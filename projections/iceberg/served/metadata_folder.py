@@ -27,10 +27,13 @@ KNOWN_MAX: Final = 100_000
 
 
 class MetadataFolder:
-    """The folder below one location; `written` and `bytes_written` count what was put there."""
+    """The folder below one location; `written` and `bytes_written` count what was put there.
+
+    The location is as readers get it.
+    """
 
     def __init__(self, location: str) -> None:
-        self.storage = Storage(location)
+        self.location, self.storage = location, Storage(location)
         self.text = folder_text(location)
         self.written = self.bytes_written = 0
         self._seen: dict[str, float] = {}

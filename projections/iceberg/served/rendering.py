@@ -25,20 +25,23 @@ from ledger.iceberg.manifests import (
     manifest_list_bytes,
 )
 from ledger.iceberg.partition_tuples import tuple_of
-from ledger.iceberg.statistics import metrics_of
+from ledger.iceberg.statistics import FileMetrics, metrics_of
 from projections.iceberg.served.chunks import Chunk, Chunks
 from projections.iceberg.served.delete_files import delete_file, gone_file
 from projections.iceberg.served.entries import DataEntry, DeletesEntry
 from projections.iceberg.served.folding import TableFold
 from projections.iceberg.served.metadata_folder import MetadataFolder
 from projections.iceberg.served.numbers import UnservableError
-from projections.iceberg.served.paths import file_text
+from projections.iceberg.served.paths import file_text, location_of
 from projections.iceberg.served.plans import Planned
 from projections.iceberg.served.shapes import ROW_IDS_FROM, TableShape
 from projections.iceberg.served.snapshots import ServedSnapshot
 
 MANIFEST: Final = "-m.avro"
 LIST: Final = "-snap.avro"
+METRICS_MAX: Final = 1_024
+"""The last chunk is written again now and then, mostly with the same files."""
+
 TUPLES_MAX: Final = 10_000
 NULL_TEXTS: Final = frozenset({"", "__HIVE_DEFAULT_PARTITION__"})
 
@@ -69,11 +72,12 @@ class Rendering:
 
     def __init__(self, fold: TableFold, folders: Callable[[str], MetadataFolder]) -> None:
         self._fold, self._folders = fold, folders
+        self._metrics: dict[DataEntry, FileMetrics] = {}
         self._tuples: dict[tuple[int, Values], Mapping[int, Any]] = {}
 
     def manifest_list(self, snapshot: ServedSnapshot) -> str:
         """Return the path of a snapshot's manifest list, with which all its files are there."""
-        folder = self._folders(snapshot.shown.definition.location)
+        folder = self._folders(location_of(snapshot.shown.definition))
         if snapshot.written and not folder.is_due(snapshot.written_s):
             return snapshot.written
         version = snapshot.shown.shape.format_version
@@ -93,7 +97,7 @@ class Rendering:
         self, snapshot: ServedSnapshot
     ) -> tuple[list[tuple[DataEntry, Planned]], list[tuple[DeletesEntry, Planned]]]:
         """Return the data files and the deletes of a snapshot as its manifests have them."""
-        folder = self._folders(snapshot.shown.definition.location)
+        folder = self._folders(location_of(snapshot.shown.definition))
         own = Context(snapshot.id, snapshot.sequence, snapshot.shown.shape.format_version)
 
         def planned(entry: DataEntry | DeletesEntry) -> Planned:
@@ -198,7 +202,7 @@ class Rendering:
         number = context.snapshot if status == DELETED else self._fold.snapshot_id(entry.version)
         sequence = self._fold.sequence(entry.version)
         partition = self._tuple(entry)
-        path = file_text(folder.storage.location, entry.path, folder.storage)
+        path = file_text(folder.location, entry.path, folder.storage)
         if isinstance(entry, DataEntry):
             return ManifestEntry(
                 status,
@@ -236,9 +240,14 @@ class Rendering:
         """Return an entry with the counts and bounds of a data file."""
         if not isinstance(entry, DataEntry):
             return made
-        shape, file = self._shape(entry), entry.file
-        is_other = is_foreign(file.path)
-        metrics = metrics_of(file.stats, shape.definition, shape.schema, is_other=is_other)
+        metrics = self._metrics.get(entry)
+        if metrics is None:
+            shape, file = self._shape(entry), entry.file
+            is_other = is_foreign(file.path)
+            metrics = metrics_of(file.stats, shape.definition, shape.schema, is_other=is_other)
+            if len(self._metrics) >= METRICS_MAX:
+                self._metrics.clear()
+            self._metrics[entry] = metrics
         return made._replace(
             value_counts=metrics.value_counts,
             null_value_counts=metrics.null_value_counts,

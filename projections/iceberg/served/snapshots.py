@@ -11,7 +11,7 @@ from projections.iceberg.served.entries import DataEntry, DeletesEntry, VersionC
 from projections.iceberg.served.live_files import ServedFiles, Totals, rows, size
 from projections.iceberg.served.name_mapping import names_in, problem_of_names
 from projections.iceberg.served.numbers import first_row_id
-from projections.iceberg.served.paths import folder_text
+from projections.iceberg.served.paths import folder_text, location_of
 from projections.iceberg.served.shapes import Shown, TableShapes, problem_between
 
 NOTE: Final = "iceberg"
@@ -56,7 +56,7 @@ class ServedSnapshot:
         self.deletes: Chunks[DeletesEntry] = files.deletes
         self.totals: Totals = files.totals
         self.used = frozenset(files.shapes_used)
-        text = folder_text(shown.definition.location)
+        text = folder_text(location_of(shown.definition))
         origin = Added(number, sequence, shown.shape.format_version, text)
         mark_added(self.data, self.version, change.added, origin)
         mark_added(self.deletes, self.version, change.deletes_added, origin)

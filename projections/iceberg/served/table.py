@@ -17,7 +17,7 @@ from projections.iceberg.served.folding import TableFold
 from projections.iceberg.served.metadata_folder import MetadataFolder
 from projections.iceberg.served.name_mapping import NAME_MAPPING, name_mapping, names_in
 from projections.iceberg.served.numbers import UnservableError, first_row_id, table_uuid
-from projections.iceberg.served.paths import file_text, location_text, place_key
+from projections.iceberg.served.paths import file_text, location_of, place_key
 from projections.iceberg.served.plans import plan_json, snapshot_of
 from projections.iceberg.served.rendering import Rendering
 from projections.iceberg.served.shapes import JSON, ROW_IDS_FROM, Shown
@@ -81,7 +81,7 @@ class ServedTable:
         self.definition: TableDefinition = self._shown.definition
         self.version = fold.row.version
         self.format_version = self._shown.shape.format_version
-        self.location = location_text(self.definition.location)
+        self.location = location_of(self.definition)
         given = properties(self.definition).get(UUID)
         self.uuid = given or table_uuid(ledger, row.table)
         self._listed: Sequence[ServedSnapshot] = self._readable(fold)
@@ -142,7 +142,7 @@ class ServedTable:
     def metadata_location(self) -> str:
         """The path of a file with the whole metadata, which is there."""
         data = json.dumps(self.metadata(), separators=(",", ":"), ensure_ascii=False).encode()
-        folder = self._folders(self.definition.location)
+        folder = self._folders(self.location)
         name = folder.put(".metadata.json", data, head=f"{self.version:010d}-")
         return folder.place(name)
 
@@ -235,8 +235,8 @@ class ServedTable:
                 files = list(self._fold.files.rows())
             else:
                 files = list(self._reads().files(self.row.table, version=version))
-        storage = self._folders(self.definition.location).storage
-        return {place_key(file_text(storage.location, each.path, storage)): each for each in files}
+        location, storage = self.location, self._folders(self.location).storage
+        return {place_key(file_text(location, each.path, storage)): each for each in files}
 
     def plan(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the files of a scan that the server plans; raises IcebergRefusal.

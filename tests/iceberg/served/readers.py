@@ -1,6 +1,7 @@
 """Iceberg's readers as users have them, over a metadata file."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from pyiceberg.table import StaticTable
+from pyiceberg.catalog.rest.scan_planning import PlanCompleted
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io.pyarrow import ArrowScan
+from pyiceberg.table import FileScanTask, StaticTable
 
 Reader = Callable[[str, int | None], pa.Table]
 
@@ -52,3 +56,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     return value
+
+
+def by_plan(metadata: str, plan: Mapping[str, Any], snapshot: int) -> pa.Table:
+    """Return the rows of a snapshot as pyiceberg reads them by a plan of the server."""
+    table = StaticTable.from_metadata(metadata)
+    scan = table.scan(snapshot_id=snapshot)
+    found = PlanCompleted.model_validate_json(json.dumps(plan))
+    tasks = [
+        FileScanTask.from_rest_response(task, found.delete_files) for task in found.file_scan_tasks
+    ]
+    arrow = ArrowScan(table.metadata, table.io, scan.projection(), AlwaysTrue(), True)  # noqa: FBT003
+    return arrow.to_table(tasks)
