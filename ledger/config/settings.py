@@ -186,6 +186,14 @@ class NotifierSettings:
         return any((self.webhook, self.topic, self.openlineage))
 
 
+@dataclass(frozen=True, slots=True)
+class IcebergSettings:
+    """Where an Iceberg REST catalog answers; `http` and `hosts` are as for a follower."""
+
+    http: str = "127.0.0.1:8186"
+    hosts: str = ""
+
+
 CacheSource = Literal["events", "published"]
 
 

@@ -7,7 +7,7 @@ The files of Delta and of Iceberg begin otherwise, and have the vectors alike.
 
 import struct
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid4
 from zlib import crc32
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from pyroaring import BitMap, BitMap64
 from ledger.errors import UnreadableTableError
 from ledger.files.storage import Storage
 from ledger.log.wire.file_extras import DeletionVector
-from ledger.log.wire.inline_vectors import MAGIC, decoded, inline_bytes
+from ledger.log.wire.inline_vectors import MAGIC, decoded, encoded, inline_bytes
 
 DeletedRows = BitMap64
 """The numbers of the deleted rows of a file."""
@@ -97,6 +97,21 @@ def stored(storage: Storage, vector: DeletionVector) -> bytes:
     if crc32(bits) != wanted:
         raise ValueError(f"its bytes in {path} do not have their checksum")
     return bytes(bits)
+
+
+def write_vector(storage: Storage, vector: DeletionVector) -> DeletionVector:
+    """Write the rows of a vector of the log to a file of its own, and return the vector there.
+
+    Raises as `Storage.write`.
+    """
+    number = uuid4()
+    data = inline_bytes(vector)
+    place = encoded(number.bytes)
+    form = bytes([FORMAT_VERSION])
+    written = DeletionVector("u", place, len(form), len(data), vector.cardinality)
+    checked = SIZE_FORM.pack(len(data)) + data + CHECKSUM_FORM.pack(crc32(data))
+    storage.write(path_of(written), form + checked)
+    return written
 
 
 def path_of(vector: DeletionVector) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import NESTED_TYPE, properties
 from ledger.iceberg.types import (
+    COPY,
     DOC,
     REWRITE,
     IcebergType,
@@ -82,6 +83,11 @@ def column_json(column: Column, version: int) -> dict[str, Any]:
 
 def type_of(column: Column) -> IcebergType:
     """Return the Iceberg type of a column; raises NoIcebergTypeError, which names the column."""
+    if NESTED_TYPE in column.metadata:
+        raise NoIcebergTypeError(
+            f"column {column.name} was imported from Delta with fields that have Delta's own ids "
+            f"and names in files: {COPY}"
+        )
     try:
         return iceberg_type(column.type, tree_of(column))
     except NoIcebergTypeError as error:
@@ -174,7 +180,7 @@ def column_of(field: Mapping[str, Any], before: Column | None) -> Column:
     elif NESTED_TYPE in before.metadata:
         raise NoIcebergTypeError(
             f"the fields of column {name} have Delta's metadata, so its type cannot change here: "
-            f"{REWRITE}"
+            f"{COPY}"
         )
     else:
         changed = before._replace(name=name, type=type_, nullable=nullable)

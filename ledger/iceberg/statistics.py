@@ -7,6 +7,7 @@ as little as the ledger's own scan trusts it (`ledger.files.foreign_bounds`).
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import Column, TableDefinition
@@ -91,15 +92,25 @@ def metrics_of(
     return metrics
 
 
-def leaves_of(definition: TableDefinition) -> Iterator[StatsLeaf]:
-    """Yield the columns and the fields of structs whose values are not in lists or maps.
+def leaves_of(definition: TableDefinition) -> Sequence[StatsLeaf]:
+    """Return the columns and the fields of structs whose values are not in lists or maps.
 
     A column whose name is the beginning of another one with a point is left out: some writers take
     one for a field of the other.
     """
-    mapped = is_mapped(definition)
-    names = [physical_name(column) if mapped else column.name for column in definition.columns]
-    for name, column in zip(names, definition.columns, strict=True):
+    return leaves_by(tuple(definition.columns), mapped=is_mapped(definition))
+
+
+@lru_cache(maxsize=128)
+def leaves_by(columns: tuple[Column, ...], *, mapped: bool) -> tuple[StatsLeaf, ...]:
+    """Return the leaves of columns, which all files of a definition share."""
+    return tuple(all_leaves(columns, mapped=mapped))
+
+
+def all_leaves(columns: Sequence[Column], *, mapped: bool) -> Iterator[StatsLeaf]:
+    """Yield the leaves of columns, in order."""
+    names = [physical_name(column) if mapped else column.name for column in columns]
+    for name, column in zip(names, columns, strict=True):
         if any(each.lower().startswith(f"{name.lower()}.") for each in names):
             continue
         try:
@@ -250,7 +261,7 @@ def stats_of(entry: ManifestEntry, definition: TableDefinition) -> str:
     entry says that the column has no NaN.
     """
     sides: tuple[dict[str, Any], ...] = ({}, {}, {})
-    for leaf in [*leaves_of(definition)][:LEAVES_MAX]:
+    for leaf in leaves_of(definition)[:LEAVES_MAX]:
         put(sides, leaf.path, [*bound_texts(entry, leaf), null_text(entry, leaf)])
     lows, highs, nulls = sides
     return as_object(

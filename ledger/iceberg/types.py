@@ -81,7 +81,11 @@ INSTEAD: Final[Mapping[str, str]] = {
     "geography": "binary, in the well-known form",
     "unknown": "a column of a known type",
 }
-REWRITE: Final = "write the table anew with OPTIMIZE, which gives ids to its fields and files"
+REWRITE: Final = (
+    "set a property of the table, which gives ids to its fields, and write its files anew with "
+    "OPTIMIZE"
+)
+COPY: Final = "copy its rows into a new table"
 
 
 class NoIcebergTypeError(ValueError):

@@ -178,7 +178,7 @@ class AvroSchema:
 def map_reader(item: Any, read: Read) -> Read:
     """Return what reads a list of keys and values as a dict; the key is the first field."""
     fields = item.get("fields") if isinstance(item, dict) else None
-    if not isinstance(fields, list) or len(fields) != 2 or fields[0].get("type") not in KEYS:  # noqa: PLR2004 - key, value
+    if not isinstance(fields, list) or len(fields) != 2 or plain(fields[0]) not in KEYS:  # noqa: PLR2004 - key, value
         raise IcebergFormatError("a map of an Avro schema must have keys and values")
 
     def pairs(data: AvroBytes) -> dict[Any, Any]:
@@ -190,6 +190,12 @@ def map_reader(item: Any, read: Read) -> Read:
         return found
 
     return pairs
+
+
+def plain(field: Any) -> Any:
+    """Return the type of a field, which some writers put into another object."""
+    kind = field.get("type") if isinstance(field, dict) else None
+    return kind.get("type") if isinstance(kind, dict) else kind
 
 
 def fixed(kind: Mapping[str, Any], _depth: int) -> tuple[Read, int]:

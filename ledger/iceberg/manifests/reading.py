@@ -102,9 +102,9 @@ def read_entry(record: Mapping[int, Any], version: int) -> ManifestEntry:
         content=content,
         file_format=text_of(file, 101, "file_format").upper(),
         **{field: map_in(file, number, name) for name, (number, field) in MAP_IDS.items()},
-        key_metadata=bytes_in(file, 131, "key_metadata"),
-        split_offsets=list_in(file, 132, "split_offsets"),
-        equality_ids=list_in(file, 135, "equality_ids"),
+        key_metadata=file.get(131),
+        split_offsets=file.get(132),
+        equality_ids=file.get(135),
         sort_order_id=whole(file, 140, "sort_order_id"),
         first_row_id=whole(file, 142, "first_row_id"),
         referenced_data_file=text_of(file, 143, "referenced_data_file", required=False) or None,
@@ -134,9 +134,9 @@ def whole(
 
 
 def text_of(record: Mapping[int, Any], number: int, name: str, *, required: bool = True) -> str:
-    """Return a text, "" if it is not said and need not be; raises IcebergFormatError."""
+    """Return a text, "" if it is not said or empty and need not be; raises IcebergFormatError."""
     found = record.get(number)
-    if found is None and not required:
+    if found in (None, "") and not required:
         return ""
     if not isinstance(found, str) or not found or "\0" in found:
         raise IcebergFormatError(f"{name} must be a text, got {str(found)[:80]!r}")
@@ -156,24 +156,6 @@ def map_in(record: Mapping[int, Any], number: int, name: str) -> Mapping[int, An
     return found
 
 
-def list_in(record: Mapping[int, Any], number: int, name: str) -> list[int] | None:
-    """Return a list of whole numbers, None if it is not said; raises IcebergFormatError."""
-    found = record.get(number)
-    if found is None:
-        return None
-    if not isinstance(found, list) or any(type(each) is not int for each in found):
-        raise IcebergFormatError(f"{name} must be a list of numbers")
-    return found
-
-
-def bytes_in(record: Mapping[int, Any], number: int, name: str) -> bytes | None:
-    """Return bytes, None if they are not said; raises IcebergFormatError."""
-    found = record.get(number)
-    if found is not None and not isinstance(found, bytes):
-        raise IcebergFormatError(f"{name} must be bytes, got {str(found)[:40]}")
-    return found
-
-
 def read_manifest_list(data: bytes, limits: ReadLimits = LIST_LIMITS) -> list[ManifestFile]:
     """Return the manifests in a list of any format, in its order; raises IcebergFormatError."""
     records = AvroRecords(data, limits)
@@ -185,6 +167,7 @@ def read_manifest_file(record: Mapping[int, Any]) -> ManifestFile:
     content = whole(record, 517, "content") or 0
     if content >= len(CONTENTS):
         raise IcebergFormatError(f"the content of a manifest must be 0 or 1, got {content}")
+    partitions = record.get(507)
     return ManifestFile(
         path=text_of(record, 500, "manifest_path"),
         length=whole(record, 501, "manifest_length", required=True) or 0,
@@ -199,30 +182,23 @@ def read_manifest_file(record: Mapping[int, Any]) -> ManifestFile:
         added_rows=whole(record, 512, "added_rows_count"),
         existing_rows=whole(record, 513, "existing_rows_count"),
         deleted_rows=whole(record, 514, "deleted_rows_count"),
-        partitions=read_summaries(record.get(507)),
-        key_metadata=bytes_in(record, 519, "key_metadata"),
-        first_row_id=whole(record, 520, "first_row_id"),
+        partitions=None if partitions is None else [read_summary(each) for each in partitions],
+        key_metadata=record.get(519),
+        first_row_id=row_id_of(record),
     )
 
 
-def read_summaries(records: Any) -> list[FieldSummary] | None:
-    """Return the summaries of partition fields, None if they are not said.
+def row_id_of(record: Mapping[int, Any]) -> int | None:
+    """Return the first row id of a manifest; DuckDB writes any number into that of a new one."""
+    found = signed(record, 520, "first_row_id")
+    return None if found is None or found < 0 else found
 
-    Raises IcebergFormatError for anything but a list of records.
-    """
-    if records is None:
-        return None
-    if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
-        raise IcebergFormatError("the partitions of a manifest must be a list of records")
-    return [
-        FieldSummary(
-            each.get(509) is not False,
-            each.get(518) if isinstance(each.get(518), bool) else None,
-            bytes_in(each, 510, "lower_bound"),
-            bytes_in(each, 511, "upper_bound"),
-        )
-        for each in records
-    ]
+
+def read_summary(record: Any) -> FieldSummary:
+    """Return the summary of a record by ids; raises IcebergFormatError."""
+    if not isinstance(record, dict):
+        raise IcebergFormatError("a summary of partitions must be a record")
+    return FieldSummary(record.get(509) is not False, *map(record.get, (518, 510, 511)))
 
 
 def inherited(entries: Iterable[ManifestEntry], manifest: ManifestFile) -> list[ManifestEntry]:

@@ -258,3 +258,24 @@ def test_reading_is_quick_enough_for_wide_tables() -> None:
 
     assert list(found.entries) == [wide_] * 2000
     assert spent < 5
+
+
+def test_maps_whose_types_stand_in_objects_are_read() -> None:
+    """DuckDB writes the type of a key as an object."""
+    item = {
+        "type": "record",
+        "name": "pair",
+        "fields": [
+            {"name": "key", "field-id": 7, "type": {"type": "int"}},
+            {"name": "value", "field-id": 8, "type": {"type": "long"}},
+        ],
+    }
+    schema = record({"type": "array", "logicalType": "map", "items": item})
+    data = number(1) + number(5) + number(70) + number(0)
+    assert read(container(schema, [(1, data)])) == [{1: {5: 70}}]
+
+
+def test_an_empty_name_of_a_referenced_file_is_none() -> None:
+    """DuckDB writes an empty text there for data files."""
+    data = manifest_bytes([entry(1, referenced_data_file="")], SPEC, SCHEMA, "data", 3)
+    assert read_manifest(data).entries[0].referenced_data_file is None
