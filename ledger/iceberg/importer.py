@@ -14,15 +14,13 @@ version shows what is there now, in one step.
 """
 
 from collections.abc import Callable, Sequence
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from threading import Event as Signal
 from typing import Final
 
 from ledger.client import Ledger
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.core.refusals import Reason
-from ledger.definitions.locations import is_of_a_disk
 from ledger.delta.replay import FOREIGN
 from ledger.errors import (
     ConflictError,
@@ -36,6 +34,7 @@ from ledger.errors import (
     TxnNotOpenError,
 )
 from ledger.iceberg.imports.finding import metadata_file
+from ledger.iceberg.imports.loading import absolute, load_metadata
 from ledger.iceberg.imports.metadata_fields import MetadataShapeError
 from ledger.iceberg.imports.replaying import ImportedIceberg, ImportStep, replay_step
 from ledger.iceberg.imports.report import (
@@ -45,14 +44,8 @@ from ledger.iceberg.imports.report import (
     import_app,
     progress_in,
 )
-from ledger.iceberg.imports.source_files import SourceFiles
 from ledger.iceberg.imports.steps import BranchSteps
-from ledger.iceberg.table_metadata import (
-    BYTES_MAX,
-    IcebergMetadata,
-    UnknownFormatError,
-    read_metadata,
-)
+from ledger.iceberg.table_metadata import IcebergMetadata
 from ledger.reads.port import AppRow, TableRow
 
 POLL_S: Final = 1.0
@@ -256,29 +249,3 @@ class IcebergImport:
                 reason=FOREIGN,
                 subject=self._imported.table,
             )
-
-
-def load_metadata(file: str, places: Sequence[str] = ()) -> IcebergMetadata:
-    """Return the metadata in a file; raises IcebergTableError, IncompatibleError.
-
-    The file must lie below the location that it names, or below one of `places`.
-    """
-    data = SourceFiles(file.rpartition("/")[0], places).read(file, BYTES_MAX)
-    try:
-        metadata = read_metadata(data)
-    except UnknownFormatError as error:
-        raise IncompatibleError(
-            f"the Iceberg table at {file} cannot be imported: {error}"
-        ) from error
-    except MetadataShapeError as error:
-        raise IcebergTableError(file, str(error)) from error
-    SourceFiles(metadata.location, places).check_place(file)
-    return metadata
-
-
-def absolute(path: str | PathLike[str]) -> str:
-    """Return a path as an absolute one; a URI stays as it is."""
-    text = fspath(path)
-    if is_of_a_disk(text) and not text.lower().startswith("file:"):
-        return str(Path(text).absolute())
-    return text

@@ -20,9 +20,10 @@ from ledger.errors import (
     TableExistsError,
     UnreadableTableError,
 )
-from ledger.iceberg.importer import ADOPTED, import_iceberg, load_metadata
+from ledger.iceberg.importer import ADOPTED, import_iceberg
 from ledger.iceberg.imports.adopting import IcebergNotAdoptableError, adopt_iceberg
 from ledger.iceberg.imports.finding import ENDINGS
+from ledger.iceberg.imports.loading import load_metadata
 from ledger.iceberg.imports.metadata_fields import MetadataShapeError
 from ledger.iceberg.imports.source_files import is_in
 from ledger.iceberg.imports.steps import rehearse

@@ -11,8 +11,9 @@ from ledger.client import Ledger
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.errors import IcebergTableError, IncompatibleError, LedgerError, SettingsError
 from ledger.files.storage import storage_at
-from ledger.iceberg.importer import ADOPTED, import_iceberg, load_metadata
+from ledger.iceberg.importer import ADOPTED, import_iceberg
 from ledger.iceberg.imports.finding import number_of
+from ledger.iceberg.imports.loading import load_metadata
 from ledger.iceberg.imports.report import IcebergImportReport, import_app, progress_in
 from ledger.reads.port import TableRow
 
