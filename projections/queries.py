@@ -152,12 +152,7 @@ class StoreReads(RowsInTurn, Reads):
 
     @in_turn
     def definitions(
-        self,
-        table: int,
-        position: int | None = None,
-        *,
-        after: int = 0,
-        limit: int | None = None,
+        self, table: int, position: int | None = None, *, after: int = 0, limit: int | None = None
     ) -> Sequence[DefinitionRow]:
         rows, number, place = self._fresh(), whole_number("table", table), self._applied(position)
         behind, most = whole_number("after", after), whole_or_none("limit", limit)
