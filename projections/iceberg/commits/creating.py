@@ -40,7 +40,7 @@ from projections.iceberg.names import (
     namespace_name,
     table_name,
 )
-from projections.iceberg.served.paths import location_text, place_key
+from projections.iceberg.served.paths import location_of, place_key
 
 BODY: Final = "the body"
 FOLDERS: Final = ("data", "metadata")
@@ -148,7 +148,7 @@ def staged(new: NewTable, asked: AskedChanges) -> Mapping[str, Any]:
     metadata = {
         "format-version": version,
         "table-uuid": asked.uuid,
-        "location": location_text(new.location),
+        "location": location_of(definition),
         "last-sequence-number": 0,
         "last-updated-ms": SystemClock().now_ms(),
         "last-column-id": highest_in(schema),
