@@ -47,6 +47,7 @@ class CleanedFolder:
         self._inodes: set[tuple[int, int]] = set()
         self._unneeded: set[str] = set()
         self._is_used = True
+        self._spares_metadata = False
 
     @property
     def table(self) -> TableRow:
@@ -75,12 +76,14 @@ class CleanedFolder:
             if is_served(file):
                 served.append(file)
             elif file.path.startswith(FOREIGN) or is_of_another(file):
+                self._spares_metadata |= is_of_another(file)
                 self._leave_to_another(file.path)
             elif file.modified <= before and is_data(file.path):
                 self.stored.append(file)
         if served and not any(map(is_metadata, served)):
+            self._spares_metadata = True
             self._leave_to_another(served[0].path)
-        if not self.is_foreign:
+        if not self._spares_metadata:
             self._unneeded = {file.path for file in unneeded(served, self.storage)}
             self.stored += [file for file in served if file.modified <= before]
 
@@ -128,6 +131,10 @@ class CleanedFolder:
         if any(name.startswith(f"{each}/") for each in self._nested):
             return False
         return self._inodes.isdisjoint(self.place.inner(name)) and self.place.is_plain(name)
+
+    def spares(self, file: StoredFile) -> bool:
+        """Return whether a list of another format may name a file that no commit named."""
+        return self.is_foreign and not is_served(file)
 
     def is_as_listed(self, file: StoredFile) -> bool:
         """Return whether a file is as it was listed; a catalog renews its metadata in use."""

@@ -210,7 +210,7 @@ class Vacuum:
             named = path_hash(file.path)
             if any(self._reads.file_paths(table.table, named) for table in folder.tables):
                 yield each._replace(why="released")
-            elif not folder.is_foreign and not owners.may_commit(file):
+            elif not folder.spares(file) and not owners.may_commit(file):
                 yield each
 
     def _deleted(

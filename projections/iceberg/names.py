@@ -8,6 +8,7 @@ as another one.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from ledger.core.limits import TABLE_NAME_CHARS_MAX
 from projections.iceberg.errors import bad_request
 
 DEFAULT: Final = "default"
@@ -50,7 +51,13 @@ def table_name(identifier: TableIdentifier) -> str:
     """Return the name of a new table in the ledger; raises IcebergRefusal for an impossible one."""
     outer = namespace_name(identifier.namespace)
     check_part("the name of a table", identifier.name)
-    return identifier.name if outer.lower() == DEFAULT else f"{outer}.{identifier.name}"
+    found = identifier.name if outer.lower() == DEFAULT else f"{outer}.{identifier.name}"
+    if len(found) > TABLE_NAME_CHARS_MAX:
+        raise bad_request(
+            f"the name of a table must have at most {TABLE_NAME_CHARS_MAX} characters with its "
+            f"namespace, got {len(found)}"
+        )
+    return found
 
 
 def names_of(identifier: TableIdentifier) -> Sequence[str]:

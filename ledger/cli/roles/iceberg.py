@@ -13,7 +13,7 @@ from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithPar
 from ledger.cli.roles.role import Server, answering, run_role, wait_for_broker
 from ledger.client import Ledger
 from ledger.config.config import Loaded, Settings, load
-from ledger.config.settings import OFF
+from ledger.config.settings import OFF, hosts_of
 from ledger.definitions.client_reads import open_store
 from ledger.errors import SettingsError
 from ledger.log.kafka.log import KafkaLog
@@ -65,7 +65,9 @@ def serve_iceberg(
                 from projections.web.iceberg.source import LedgerSource  # noqa: PLC0415
                 from projections.web.roles.iceberg import serve_iceberg  # noqa: PLC0415
 
-                lake = IcebergLake(LedgerSource(open_reads, connect), found.catalog)
+                places = hosts_of(found.iceberg.register)
+                source = LedgerSource(open_reads, connect)
+                lake = IcebergLake(source, found.catalog, places=places)
                 own.callback(lake.close)
                 look = partial(log.ends, Topic.EVENTS, ASK_S)
                 return serve_iceberg(lake, look, found.iceberg, found.web)

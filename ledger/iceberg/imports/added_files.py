@@ -25,8 +25,9 @@ from ledger.log.wire.inline_vectors import with_vector
 
 
 class FileToAdd(NamedTuple):
-    """A file to add, with its deleted rows."""
+    """A file to add, with its path in the log and its deleted rows."""
 
+    path: str
     file: BranchFile
     vector: DeletionVector | None
 
@@ -77,13 +78,13 @@ class AddedFiles:
     def files(self, definition: TableDefinition, at_ms: int, *, data_change: bool) -> list[AddFile]:
         """Return the files as a commit adds them; raises IcebergTableError for odd bounds."""
         found = []
-        for (file, vector), partition in zip(self._changed, self._partitions, strict=True):
+        for (path, file, vector), partition in zip(self._changed, self._partitions, strict=True):
             entry = file.entry
             try:
                 stats = stats_of(entry, definition)
             except ValueError as error:
                 raise IcebergTableError(entry.path, f"its statistics are odd: {error}") from error
-            add = AddFile(entry.path, partition, entry.size, max(at_ms, 0), data_change, stats)
+            add = AddFile(path, partition, entry.size, max(at_ms, 0), data_change, stats)
             found.append(add if vector is None else with_vector(add, vector))
         return found
 

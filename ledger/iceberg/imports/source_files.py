@@ -7,11 +7,15 @@ decoded, and through the links of a disk.
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from ledger.core.partitions.file_paths import FILE, LOCAL, is_absolute, normal, parts_of, spellings
 from ledger.definitions.locations import FAMILIES, place_of
 from ledger.errors import IcebergTableError, StorageError, UnreadableTableError
 from ledger.files.storage import Storage, storage_at
+
+ODD: Final = frozenset({"", ".", ".."})
+"""Segments by which one file gets several paths."""
 
 PlaceKey = tuple[str, str, str]
 """The family of the scheme, the host and the path of a place."""
@@ -23,12 +27,26 @@ class SourceFiles:
     def __init__(self, location: str, places: Sequence[str] = ()) -> None:
         self.location = location
         self._storage = storage_at(location)
+        self._start = f"{location.rstrip('/')}/"
         self._places = [each for place in (location, *places) for each in permitted(place)]
 
     @property
     def storage(self) -> Storage:
         """The storage of the table's location."""
         return self._storage
+
+    def path_in_log(self, path: str) -> str:
+        """Return the path of a file as the log has it: relative to the location if it can be.
+
+        A path that spells the location otherwise stays as it is, so no path is served otherwise.
+        """
+        rest = path.removeprefix(self._start)
+        is_odd = rest == path or rest.startswith("/") or not ODD.isdisjoint(rest.split("/"))
+        return path if is_odd else rest
+
+    def path_in_metadata(self, path: str) -> str:
+        """Return the path of a file as metadata has it, from the one in the log."""
+        return path if is_absolute(path) else f"{self._start}{path}"
 
     def check_place(self, path: str) -> None:
         """Raise IcebergTableError for a path that is not below a permitted place."""

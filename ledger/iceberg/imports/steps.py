@@ -93,7 +93,8 @@ class BranchSteps:
             return self._whole(metadata, chain)
         places = {each.id: at for at, each in enumerate(chain)}
         if known.snapshot in places:
-            return chain[places[known.snapshot] + 1 :]
+            new = chain[places[known.snapshot] + 1 :]
+            return new if new or not self._has_moved(metadata) else chain[-1:]
         shared = next(
             (each for each in metadata.ancestors(known.snapshot) if each.id in places), None
         )
@@ -102,6 +103,11 @@ class BranchSteps:
         # What was shown is gone from the metadata: it expired, or another history took its place.
         read = known.sequence, known.updated_ms
         return [each for each in chain if (each.sequence, each.at_ms) > read] or chain[-1:]
+
+    def _has_moved(self, metadata: IcebergMetadata) -> bool:
+        """Return whether paths in the log start from another location than the table has now."""
+        before = self._imported.definition
+        return before is not None and before.location != metadata.location
 
     def _whole(
         self, metadata: IcebergMetadata, chain: Sequence[IcebergSnapshot]
@@ -130,9 +136,8 @@ class BranchSteps:
         shown = self._shown_files()
         change = self._branch.move_to(metadata, snapshot)
         touched = self._deletes.take(change)
-        paths = (
-            {*self._branch.data, *shown} if is_whole else {*change.added, *change.gone, *touched}
-        )
+        named = self._branch.data if is_whole else {*change.added, *change.gone, *touched}
+        paths = {*map(self._source.path_in_log, named), *(shown if is_whole else ())}
         removes, changed = self._differences(shown, paths)
         added = AddedFiles(self._source.storage, definitions, metadata, changed)
         schema = metadata.schema if snapshot.schema is None else snapshot.schema
@@ -140,10 +145,13 @@ class BranchSteps:
         definition = added.definition(schema, default, before)
         self._spec = added.spec
         is_next = imported.table != 0 and snapshot.parent == imported.progress.snapshot
-        is_moved = snapshot.operation == REPLACE and is_next
+        is_again = imported.table != 0 and snapshot.id == imported.progress.snapshot
+        is_moved = is_again or (snapshot.operation == REPLACE and is_next)
         adds = added.files(definition, snapshot.at_ms, data_change=not is_moved)
         went_back = imported.table != 0 and not is_next and not is_newer(imported, snapshot)
-        operation = ROLLED_BACK if went_back else OPERATIONS.get(snapshot.operation, "WRITE")
+        operation = OPERATIONS.get(snapshot.operation, "WRITE")
+        if is_again or went_back:
+            operation = CHANGED if is_again else ROLLED_BACK
         if before is not None and list(before.partition_columns) != definition.partition_columns:
             self._shown = {path: each._replace(partition=None) for path, each in shown.items()}
         return ImportStep(
@@ -159,10 +167,12 @@ class BranchSteps:
         self, shown: Mapping[str, ShownFile], paths: set[str]
     ) -> tuple[list[RemoveFile], list[FileToAdd]]:
         """Return the files to remove and to add, among those at some paths."""
+        source = self._source
+        assert source is not None, "differences without a source"
         removes: list[RemoveFile] = []
         changed: list[FileToAdd] = []
         for path in sorted(paths):
-            file, known = self._branch.data.get(path), shown.get(path)
+            file, known = self._branch.data.get(source.path_in_metadata(path)), shown.get(path)
             vector = None if file is None else self._deletes.vector(file)
             name = "" if vector is None else vector.name
             if file is not None and known is not None and known.vector == name:
@@ -177,7 +187,7 @@ class BranchSteps:
                     )
                 )
             if file is not None:
-                changed.append(FileToAdd(file, vector))
+                changed.append(FileToAdd(path, file, vector))
         return removes, changed
 
     def _last_step(

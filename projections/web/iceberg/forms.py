@@ -142,7 +142,9 @@ PlannedScan = TypedDict(
 )
 PlannedScan.__doc__ = "The files that a scan reads."
 
-TableRegistered = TypedDict("TableRegistered", {"name": str, "metadata-location": str})
+TableRegistered = TypedDict(
+    "TableRegistered", {"name": str, "metadata-location": str, "overwrite": NotRequired[bool]}
+)
 TableRegistered.__doc__ = "A table of another catalog by its metadata file."
 
 

@@ -4,7 +4,7 @@ Its rows and its clients are connected when they are needed, and anew after an e
 of the log: a follower may start later, or make its rows anew.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Final, NamedTuple, Protocol
@@ -52,10 +52,18 @@ class IcebergLake:
 
     Attributes:
         catalog: the name of the catalog.
+        places: the folders and URIs below which tables to register may lie.
     """
 
-    def __init__(self, source: LakeSource, catalog: str, users_max: int = USERS_MAX) -> None:
-        self.catalog = catalog
+    def __init__(
+        self,
+        source: LakeSource,
+        catalog: str,
+        users_max: int = USERS_MAX,
+        *,
+        places: Sequence[str] = (),
+    ) -> None:
+        self.catalog, self.places = catalog, places
         self._source = source
         self._parts: LakeParts | None = None
         self._turn = Lock()

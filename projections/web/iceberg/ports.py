@@ -45,5 +45,8 @@ class TableCommits(Protocol):
     def create(self, ledger: Ledger, namespace: Parts, request: Form) -> Form:
         """Create a table, or describe one that a later commit creates; returns what a load does."""
 
+    def register(self, ledger: Ledger, name: str, request: Form, places: Sequence[str]) -> TableRow:
+        """Take over the table of a metadata file below one of the places, and return its row."""
+
     def commit(self, ledger: Ledger, changes: Sequence[Form]) -> None:
         """Execute the changes of one or more tables together, or none of them."""

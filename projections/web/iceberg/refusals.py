@@ -5,6 +5,7 @@ that its outcome is unknown. So 503 is for what certainly changed nothing.
 """
 
 from collections.abc import Mapping
+from errno import ENAMETOOLONG
 from typing import Any, Final, NamedTuple
 
 from ledger.errors import (
@@ -90,6 +91,8 @@ def refusal_of(error: Exception) -> IcebergRefusal | None:
     for kind, worded in KINDS.items():
         if isinstance(error, kind):
             return IcebergRefusal(*worded, str(error))
+    if isinstance(error, OSError) and error.errno == ENAMETOOLONG:
+        return IcebergRefusal(400, BAD, f"a name is too long for a folder: {error.strerror}")
     # Errors of the ledger that are values too are about what was given.
     if isinstance(error, LedgerError) and isinstance(error, ValueError):
         return IcebergRefusal(400, BAD, str(error))

@@ -19,6 +19,8 @@ NAMESPACE: Final = f"{PREFIX}/namespaces/{{namespace}}"
 TABLES: Final = f"{NAMESPACE}/tables"
 TABLE: Final = f"{TABLES}/{{table}}"
 PAGING: Final = ("pageToken", "pageSize")
+REGISTER: Final = "register_table"
+"""The route that is offered where a place of tables to register is permitted."""
 LIFETIME: Final = "PT30M"
 """How long the answer to a request with a key is kept."""
 
@@ -58,7 +60,11 @@ def config(visit: Visit) -> Reply:
     if position is not None:
         lake.seen(position)
         prefix = f"{prefix}@{position}"
-    offered = [route.endpoint for route in ICEBERG_ROUTES if route.offered]
+    offered = [
+        route.endpoint
+        for route in ICEBERG_ROUTES
+        if route.offered or (route.name == REGISTER and lake.places)
+    ]
     form = {
         "defaults": {},
         "overrides": {"prefix": prefix},
@@ -159,9 +165,10 @@ ICEBERG_ROUTES: Final[Sequence[IcebergRoute]] = (
         status=NO_CONTENT,
     ),
     change(
-        *(POST, f"{NAMESPACE}/register", "register_table", tables.register_table),
+        *(POST, f"{NAMESPACE}/register", REGISTER, tables.register_table),
+        kind=forms.LoadedTable,
         body=forms.TableRegistered,
-        errors=(406,),
+        errors=(406, 409),
         offered=False,
     ),
 )

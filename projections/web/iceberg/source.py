@@ -5,12 +5,13 @@ from typing import Final
 
 from ledger.client import Ledger
 from ledger.definitions.client_reads import identity_of
-from ledger.reads.port import Reads
+from ledger.reads.port import Reads, TableRow
 from projections.iceberg.commits.commits import commit
 from projections.iceberg.commits.creating import create
 from projections.iceberg.commits.given_json import Given
 from projections.iceberg.commits.table_changes import TableChange
 from projections.iceberg.names import Parts
+from projections.iceberg.registering import register
 from projections.iceberg.served.tables import ServedTables
 from projections.web.iceberg.lake import LakeParts
 from projections.web.iceberg.ports import Form
@@ -30,6 +31,12 @@ class CommitsOfClients:
     def create(self, ledger: Ledger, namespace: Parts, request: Given) -> Form:
         """Create a table, or describe one that a later commit creates."""
         return create(ledger, self._served, namespace, request)
+
+    def register(
+        self, ledger: Ledger, name: str, request: Given, places: Sequence[str]
+    ) -> TableRow:
+        """Take over the table of a metadata file, and return its row."""
+        return register(ledger, name, request, places)
 
     def commit(self, ledger: Ledger, changes: Sequence[Given]) -> None:
         """Execute the changes together, or none of them."""

@@ -1,12 +1,12 @@
 """Answers about tables: what is there, its metadata, and every change of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from projections.iceberg.commits.given_json import Given
+from projections.iceberg.commits.given_json import Given, text_in
 from projections.iceberg.errors import IcebergRefusal, already_there, bad_request, outcome_unknown
-from projections.iceberg.names import table_name
+from projections.iceberg.names import TableIdentifier, table_name
 from projections.web.iceberg.bodies import changes_in, identifier_in
 from projections.web.iceberg.namespaces import BODY, check_outer, page_of
 from projections.web.iceberg.ports import ShownTable, Snapshots
@@ -53,12 +53,16 @@ def commit_table(visit: Visit) -> Reply:
     if form.get("identifier") is not None and identifier_in(form, "identifier", BODY) != own:
         raise bad_request(f"identifier must be {own.text()}, the table in the path, or be left out")
     commit(visit, [{**form, "identifier": own.form()}])
+    return after_change(lambda: shown(replace(visit)))
+
+
+def after_change(table: Callable[[], ShownTable]) -> Reply:
+    """Return the metadata of a table after a change, whose outcome is unknown without it."""
     try:
-        return loaded(shown(replace(visit)), ALL)
+        return loaded(table(), ALL)
     except Exception as problem:
         raise outcome_unknown(
-            f"the commit was executed, but its result cannot be shown: {problem}. Load the table "
-            "to see it"
+            f"the change was made, but its result cannot be shown: {problem}. Load the table again"
         ) from problem
 
 
@@ -113,13 +117,21 @@ def plan_table(visit: Visit) -> Reply:
 
 
 def register_table(visit: Visit) -> Reply:
-    """Refuse to take over the metadata of another catalog."""
-    raise IcebergRefusal(
-        406,
-        "UnsupportedOperationException",
-        f"a table cannot be registered here by its metadata file (namespace "
-        f"{'.'.join(visit.namespace)}): bring it in with `lakeledger import`",
-    )
+    """Take over a table of another catalog, with its history, by its metadata file."""
+    identifier = TableIdentifier(visit.namespace, text_in(visit.form, "name", BODY))
+    name = table_name(identifier)
+    check_outer(visit, visit.namespace)
+    if not visit.lake.places:
+        raise IcebergRefusal(
+            406,
+            "UnsupportedOperationException",
+            "this catalog permits no place of tables to register: set iceberg.register, or bring "
+            "the table in with `lakeledger import`",
+        )
+    with visit.lake.client(visit.user) as ledger:
+        commits = visit.lake.parts().commits
+        row = commits.register(ledger, name, visit.form, visit.lake.places)
+    return after_change(lambda: visit.lake.parts().tables.table(row))
 
 
 def snapshots_in(text: str) -> Snapshots:

@@ -100,10 +100,11 @@ def answering(
     limits: WebLimits = ICEBERG_LIMITS,
     source: LakeSource | None = None,
     users_max: int = USERS_MAX,
+    places: Sequence[str] = (),
 ) -> Iterator[Door]:
     """Answer as the catalog of a ledger while the block runs."""
     found = source or MemorySource(memory, warehouse)
-    lake = IcebergLake(found, CATALOG, users_max)
+    lake = IcebergLake(found, CATALOG, users_max, places=places)
     pages = iceberg_pages(lake, lambda: None, limits)
     server = WebServer.start(pages, ANY_PORT, doors=doors)
     ledger = memory.connect(warehouse=warehouse)

@@ -8,12 +8,18 @@ import pytest
 from ledger.config.settings import WebSettings
 from ledger.testing import InMemoryLedger
 from tests.iceberg.door.doors import Door, answering, tokens_in
+from tests.iceberg.imports.iceberg_tables import new_table
 
 pyiceberg = pytest.importorskip("pyiceberg.catalog")
 exceptions = pytest.importorskip("pyiceberg.exceptions")
+schemas = pytest.importorskip("pyiceberg.schema")
+types = pytest.importorskip("pyiceberg.types")
 pyarrow = pytest.importorskip("pyarrow")
 duckdb = pytest.importorskip("duckdb")
 
+SCHEMA: Final = schemas.Schema(
+    types.NestedField(1, "id", types.LongType()), types.NestedField(2, "name", types.StringType())
+)
 ROWS: Final = [{"id": 1, "name": "ada"}, {"id": 2, "name": "bob"}]
 
 
@@ -74,6 +80,28 @@ def test_python_with_a_token_is_named_and_one_that_only_reads_is_refused(
         assert len(reads.load_table("db.t").scan().to_arrow()) == 2
         with pytest.raises(exceptions.ForbiddenError, match="only read"):
             reads.load_table("db.t").append(table_of(ROWS))
+
+
+def test_python_registers_a_table_below_a_permitted_place(
+    memory: InMemoryLedger, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    with answering(memory, tmp_path / "lake", places=[str(other)]) as door:
+        made = new_table(other, SCHEMA)
+        made.append(table_of(ROWS))
+        lake = catalog(door)
+        lake.create_namespace("db")
+        lake.register_table("db.t", made.metadata_location)
+
+        assert rows_of(door, "db.t") == ROWS
+        lake.load_table("db.t").append(table_of([{"id": 3, "name": "eve"}]))
+        assert len(rows_of(door, "db.t")) == 3
+        with pytest.raises(exceptions.BadRequestError, match="permitted place"):
+            lake.register_table("db.u", "file:///etc/x.metadata.json")
+    with answering(memory, tmp_path / "lake") as door:
+        form = {"name": "u", "metadata-location": made.metadata_location}
+        assert door.post("namespaces/db/register", form).error[0] == 406
 
 
 @pytest.fixture

@@ -184,9 +184,12 @@ def test_a_scan_is_planned(filled: Door) -> None:
     assert filled.post(f"{TABLE}/plan", {"snapshot-id": "x"}).error[0] == 400
 
 
-def test_a_table_of_another_catalog_is_not_registered(filled: Door) -> None:
+def test_a_table_of_another_catalog_is_registered_below_permitted_places_alone(
+    filled: Door,
+) -> None:
     asked = {"name": "x", "metadata-location": "/etc/passwd"}
     assert filled.post("namespaces/db/register", asked).error == (
         406,
         "UnsupportedOperationException",
     )
+    assert filled.post("namespaces/no/register", asked).error[0] == 404

@@ -1,5 +1,6 @@
 """How an import goes on: new snapshots once, a history that went back, other programs."""
 
+import json
 from pathlib import Path
 from threading import Event as Signal
 from typing import Any
@@ -9,13 +10,20 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.conflicts.metadata_diff import properties
-from ledger.errors import ConflictError, IncompatibleError, SettingsError, TableExistsError
+from ledger.errors import (
+    ConflictError,
+    IcebergTableError,
+    IncompatibleError,
+    SettingsError,
+    TableExistsError,
+)
 from ledger.iceberg.importer import ADOPTED, IcebergImport, import_iceberg
 from ledger.iceberg.imports.adopting import IcebergNotAdoptableError, adopt_iceberg, foreign_commit
 from ledger.testing import InMemoryLedger
 from tests.iceberg.imports.iceberg_tables import (
     NAME,
     check_same_rows,
+    files_of,
     main_branch,
     new_table,
     pa,
@@ -285,3 +293,25 @@ def test_a_table_that_was_written_to_is_not_adopted(ledger: Ledger, table: Table
     assert plain is not None
     with pytest.raises(IcebergNotAdoptableError, match="was not imported"):
         adopt_iceberg(ledger, plain)
+
+
+def test_a_table_whose_location_moved(ledger: Ledger, table: Table, tmp_path: Path) -> None:
+    """Its files are where they were, and new ones are elsewhere."""
+    take(ledger, table)
+    assert not any("trips" in file.path for file in files_of(ledger))
+    form = json.loads(Path(table.metadata_location.removeprefix("file://")).read_text())
+    moved = tmp_path / "moved"
+    (moved / "metadata").mkdir(parents=True)
+    form |= {"location": moved.as_uri(), "last-updated-ms": form["last-updated-ms"] + 1}
+    place = moved / "metadata" / f"00009-{UUID(int=1)}.metadata.json"
+    place.write_text(json.dumps(form))
+    with pytest.raises(IcebergTableError, match="--allow"):
+        import_iceberg(ledger, place, NAME)
+    report = import_iceberg(ledger, place, NAME, places=[table.location()])
+
+    assert (report.versions, ids(ledger), row_of(ledger).location) == (1, [1, 2], moved.as_uri())
+    assert [ids(ledger, version) for version in range(3)] == [[1], [1, 2], [1, 2]]
+    assert import_iceberg(ledger, place, NAME, places=[table.location()]).versions == 0
+    with ledger.transaction() as txn:
+        txn.insert(NAME, [{"id": 3}])
+    assert ids(ledger) == [1, 2, 3]

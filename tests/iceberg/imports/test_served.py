@@ -1,6 +1,7 @@
 """Imported tables as the ledger serves them to Iceberg: the same snapshots, by the same ids."""
 
 from pathlib import Path
+from threading import Event as Signal
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from ledger.client import Ledger
 from ledger.iceberg.imports.adopting import adopt_iceberg
 from ledger.testing import InMemoryLedger
+from projections.delta.adopting import PUBLISHED, publish_table
+from projections.delta.publisher import DeltaPublisher
 from projections.iceberg.served.tables import ServedTables
 from tests.iceberg.imports.iceberg_tables import main_branch, new_table, pa, row_of, rows_of, take
 
@@ -94,3 +97,24 @@ def test_readers_go_on_by_the_ids_that_they_know(
     assert fields == {each.field_id: each.name for each in table.schema().fields}
     assert ours.spec().fields == table.spec().fields
     assert "iceberg.adopted" not in metadata["properties"]
+
+
+def test_an_adopted_table_is_published_as_delta_too(
+    memory: InMemoryLedger, ledger: Ledger, tmp_path: Path
+) -> None:
+    """Signs of partition values stand in paths, which Delta takes for URIs."""
+    deltalake = pytest.importorskip("deltalake")
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
+    spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "name"))
+    table = new_table(tmp_path, schema, spec)
+    for name in ("a b", "50%", "x/y", "é"):
+        table.append(pa.table({"id": [1], "name": [name]}))
+    take(ledger, table)
+    adopt_iceberg(ledger, row_of(ledger))
+    assert publish_table(ledger, row_of(ledger)) == PUBLISHED
+    publisher, stop = DeltaPublisher(memory.log), Signal()
+    publisher.run(stop, stop.set)
+
+    assert dict(publisher.stopped) == {}
+    found = deltalake.DeltaTable(tmp_path / "trips").to_pyarrow_table()
+    assert rows_of(found.select(["id", "name"])) == rows_of(table.scan().to_arrow())

@@ -68,3 +68,21 @@ def by_plan(metadata: str, plan: Mapping[str, Any], snapshot: int) -> pa.Table:
     ]
     arrow = ArrowScan(table.metadata, table.io, scan.projection(), AlwaysTrue(), True)  # noqa: FBT003
     return arrow.to_table(tasks)
+
+
+def can_take(plan: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
+    """Return whether pyiceberg 0.12 can read by a plan.
+
+    It takes no NULL in a partition, and no value of a column that is a text in JSON alone.
+    """
+    kinds = {
+        field["id"]: field["type"] for schema in metadata["schemas"] for field in schema["fields"]
+    }
+    divided = {
+        kinds[field["source-id"]]
+        for spec in metadata["partition-specs"]
+        for field in spec["fields"]
+        if field["transform"] == "identity"
+    }
+    tuples = [task["data-file"]["partition"] for task in plan["file-scan-tasks"]]
+    return all(None not in each for each in tuples) and divided <= {"string", "int", "boolean"}

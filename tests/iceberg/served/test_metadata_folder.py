@@ -96,6 +96,24 @@ def test_a_vacuum_takes_what_the_newest_metadata_does_not_lead_to(tmp_path: Path
         assert by_pyiceberg(old.metadata_location, None).num_rows == 2
 
 
+def test_a_vacuum_cleans_the_metadata_beside_a_log_of_delta(tmp_path: Path) -> None:
+    folder = tmp_path / "t" / "metadata"
+    with InMemoryLedger() as memory:
+        ledger = memory.connect()
+        filled(ledger, tmp_path / "t", 1)
+        (tmp_path / "t" / "_delta_log").mkdir()
+        (tmp_path / "t" / "_delta_log" / "0.json").write_bytes(b"")
+        tables = tables_of(memory)
+        first = tables.table(ledger.table("db.t")).metadata_location.rpartition("/")[2]
+        ledger.append("db.t", [{"id": 9}])
+        newest = tables.table(ledger.table("db.t")).metadata_location.rpartition("/")[2]
+        aged(folder, 400)
+        gone = {file.path for file in ledger.vacuum("db.t", older_than_h=200).files}
+
+        assert gone == {f"metadata/{first}"}
+        assert newest in names(folder)
+
+
 def test_a_vacuum_leaves_the_metadata_of_another_catalog(tmp_path: Path) -> None:
     folder = tmp_path / "t" / "metadata"
     with InMemoryLedger() as memory:

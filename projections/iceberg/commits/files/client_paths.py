@@ -6,6 +6,7 @@ Iceberg's paths are plain text, in which `%` is no escape, also behind `file:`. 
 path as `file:/x`, `file:///x` and `/x`. The ledger gets it relative to the location.
 """
 
+import re
 from functools import cached_property
 from typing import Final
 
@@ -16,6 +17,7 @@ from projections.iceberg.commits.given_json import shown
 from projections.iceberg.errors import bad_request
 from projections.iceberg.served.paths import place_key
 
+CONTROL: Final = re.compile(r"[\0-\x1f]")
 PATH_CHARS_MAX: Final = 2_000
 ODD: Final = ("", ".", "..")
 """Segments by which one file gets several names, or a path leaves its folder."""
@@ -39,7 +41,7 @@ class TablePaths:
         Raises IcebergRefusal for a path that does not lie below the location, and for one that
         would name its file in a second way.
         """
-        if len(path) > PATH_CHARS_MAX or any(sign < " " for sign in path):
+        if len(path) > PATH_CHARS_MAX or CONTROL.search(path):
             raise bad_request(
                 f"the path of {what} must have {PATH_CHARS_MAX} characters at most and no control "
                 f"characters, got {shown(path)}"
