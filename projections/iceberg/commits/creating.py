@@ -12,6 +12,7 @@ from ledger.definitions.definitions import table_definition
 from ledger.definitions.locations import in_one_spelling
 from ledger.definitions.new_tables import NewTables
 from ledger.errors import TableExistsError
+from ledger.files.storage import accesses
 from ledger.iceberg.partitioning import FIRST_FIELD, spec_json
 from ledger.iceberg.schemas import fresh, highest_in, schema_json
 from ledger.iceberg.sort_orders import order_json
@@ -40,7 +41,7 @@ from projections.iceberg.names import (
     namespace_name,
     table_name,
 )
-from projections.iceberg.served.paths import location_text, place_key
+from projections.iceberg.served.paths import location_of, place_key
 
 BODY: Final = "the body"
 FOLDERS: Final = ("data", "metadata")
@@ -148,7 +149,7 @@ def staged(new: NewTable, asked: AskedChanges) -> Mapping[str, Any]:
     metadata = {
         "format-version": version,
         "table-uuid": asked.uuid,
-        "location": location_text(new.location),
+        "location": location_of(definition),
         "last-sequence-number": 0,
         "last-updated-ms": SystemClock().now_ms(),
         "last-column-id": highest_in(schema),
@@ -220,11 +221,12 @@ def check_own_folder(ledger: Ledger, location: str) -> None:
 
 
 def make_folders(location: str) -> None:
-    """Make the folders of a table on a disk; raises OSError if that fails."""
+    """Make the folders of a table on a disk; raises StorageError if the disk refuses."""
     family, _, path = home_of(location)
     if family == FILE:
-        for name in FOLDERS:
-            Path(path, name).mkdir(parents=True, exist_ok=True)
+        with accesses(location):
+            for name in FOLDERS:
+                Path(path, name).mkdir(parents=True, exist_ok=True)
 
 
 def check_namespace(ledger: Ledger, reads: Reads, namespace: Parts) -> None:

@@ -7,6 +7,7 @@ causes, pass.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from ledger.errors import (
     ConflictError,
@@ -17,6 +18,7 @@ from ledger.errors import (
     SnapshotTooOldError,
     TableExistsError,
     UnknownTableError,
+    UnreadableTableError,
 )
 from ledger.iceberg.types import NoIcebergTypeError
 from projections.iceberg.errors import (
@@ -26,6 +28,9 @@ from projections.iceberg.errors import (
     no_table,
     outcome_unknown,
 )
+
+GIVEN: Final = (ConstraintViolatedError, SettingsError, UnreadableTableError)
+"""Errors about what was given, or about a table whose files must be mended first."""
 
 
 @contextmanager
@@ -48,7 +53,7 @@ def as_refusals(name: str) -> Iterator[None]:
         raise commit_failed(worded(error)) from error
     except RefusedError as error:
         raise refusal_of(error) from error
-    except (NoIcebergTypeError, ConstraintViolatedError, SettingsError) as error:
+    except (NoIcebergTypeError, *GIVEN) as error:
         raise bad_request(f"{name}: {error}") from error
 
 

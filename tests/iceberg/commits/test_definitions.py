@@ -292,3 +292,13 @@ def test_two_changes_of_columns_conflict(table: RestClient) -> None:
             table.commit(table.change("t", updates, asserted))
         assert found.value.code == 409
     assert columns(table)[-1] == (3, "a", "string")
+
+
+def test_a_table_without_files_stays_where_it_is_too(client: RestClient) -> None:
+    metadata = client.create("t")
+    client.commit(
+        client.change("t", [{"action": "set-location", "location": f"{metadata['location']}/"}])
+    )
+    with pytest.raises(IcebergRefusal, match="must stay at"):
+        client.commit(client.change("t", [{"action": "set-location", "location": "/"}]))
+    assert client.load("t")["location"] == metadata["location"]

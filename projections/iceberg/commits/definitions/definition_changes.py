@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.definitions.definitions import TableChanges
-from ledger.definitions.locations import is_one_place
+from ledger.definitions.locations import in_one_spelling, is_one_place
 from ledger.iceberg.partitioning import PARTITION_FIELDS, partition_columns_of
 from ledger.iceberg.schemas import FORMAT_VERSION, columns_of, key_text
 from ledger.iceberg.sort_orders import sort_properties
@@ -25,9 +25,10 @@ from projections.iceberg.commits.definitions.schema_changes import (
 from projections.iceberg.commits.given_json import Given, shown
 from projections.iceberg.commits.updates import LAST, AskedChanges
 from projections.iceberg.errors import bad_request
+from projections.iceberg.served.paths import LOCATION, location_text
 
 TABLE_UUID: Final = "iceberg.table-uuid"
-OWN: Final = frozenset({TABLE_UUID, FORMAT_VERSION, PARTITION_FIELDS})
+OWN: Final = frozenset({TABLE_UUID, FORMAT_VERSION, PARTITION_FIELDS, LOCATION})
 """Properties in which the ledger keeps Iceberg's own facts."""
 
 COLLECTED: Final = "gc.enabled"
@@ -78,6 +79,7 @@ def new_table(asked: AskedChanges, location: str) -> NewTable:
     check_version(version)
     if version != VERSIONS[0]:
         set_anew[FORMAT_VERSION] = str(version)
+    set_anew |= told_location(asked, location)
     if asked.uuid is not None:
         set_anew[TABLE_UUID] = uuid_text(asked.uuid)
     return NewTable(columns_of(schema), columns, location, set_anew, schema, spec)
@@ -116,9 +118,7 @@ def table_changes(
         put_or_unset(set_anew, unset, sort_properties(order, used), (SORT,))
     set_anew |= told_version(asked, metadata[VERSION])
     check_uuid(asked, metadata["table-uuid"])
-    if asked.location is not None and not is_one_place(asked.location, definition.location):
-        check_movable(asked.location, metadata)
-        changes["location"] = asked.location
+    check_location(asked, definition)
     held = properties(definition)
     lost = [key for key in unset if key in held]
     if set_anew:
@@ -213,6 +213,13 @@ def told_version(asked: AskedChanges, present: Any) -> dict[str, str]:
     return {FORMAT_VERSION: str(wanted)}
 
 
+def told_location(asked: AskedChanges, location: str) -> dict[str, str]:
+    """Return the property with the text of a location, empty if it follows from the location."""
+    text = (asked.location or "").rstrip("/")
+    plain = location_text(in_one_spelling(location))
+    return {LOCATION: text} if text not in ("", plain) else {}
+
+
 def check_version(version: int) -> None:
     """Raise IcebergRefusal for a version of the format that is not written."""
     if version not in VERSIONS:
@@ -233,10 +240,10 @@ def uuid_text(given: str) -> str:
         raise bad_request(f"the uuid of a table must be a uuid, got {shown(given)}") from None
 
 
-def check_movable(location: str, metadata: Given) -> None:
-    """Raise IcebergRefusal for another location of a table whose files lie at the present one."""
-    if metadata.get("current-snapshot-id") is not None:
+def check_location(asked: AskedChanges, definition: TableDefinition) -> None:
+    """Raise IcebergRefusal for another location: paths of files start at the present one."""
+    if asked.location is not None and not is_one_place(asked.location, definition.location):
         raise bad_request(
-            f"a table with files must stay at {metadata['location']}, got the location "
-            f"{shown(location)}: paths of its files start there. Create another table"
+            f"a table must stay at {definition.location}, got the location "
+            f"{shown(asked.location)}: create another table"
         )

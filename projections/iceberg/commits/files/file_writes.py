@@ -135,7 +135,8 @@ class WritesOfTable:
             made.marks.append((row, more))
             return
         made.removes.append(row)
-        made.adds.append(self._places.with_rows(added_again(row), rows))
+        again = added_again(row)._replace(base_row_id=row.base_row_id, row_version=row.row_version)
+        made.adds.append(self._places.with_rows(again, rows))
 
     def _check_same(
         self, change: Difference, made: FileWrites, deleted: Mapping[str, RowSet]

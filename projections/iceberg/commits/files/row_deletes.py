@@ -99,8 +99,13 @@ def named_by(files: ClientFiles, entry: ManifestEntry) -> set[str]:
 
 
 def deleted_before(files: ClientFiles, file: FileRow) -> RowSet:
-    """Return the rows of a live file that are deleted already."""
+    """Return the rows of a live file that are deleted already; raises IcebergRefusal."""
     if file.deletion_vector is None:
+        if file.vector:
+            raise bad_request(
+                f"the log does not say where the deleted rows of {shown(file.path)} are: import "
+                "the table again"
+            )
         return empty()
     return rows_in(portable(deleted_rows(files.storage, file.deletion_vector)))
 
