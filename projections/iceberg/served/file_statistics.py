@@ -5,9 +5,12 @@ from typing import Final
 from pyarrow import ArrowInvalid
 from pyarrow.parquet import ParquetFile
 
-from ledger.errors import UnreadableTableError
+from ledger.arrow.type_fields import field_number
+from ledger.core.commands import TableDefinition
+from ledger.errors import LedgerError, UnreadableTableError
 from ledger.files.foreign_bounds import is_foreign
 from ledger.files.storage import Storage
+from ledger.properties.column_mapping import is_mapped
 from ledger.reads.port import FileRow
 from projections.rows.tables.partitions import rows_of
 
@@ -52,3 +55,27 @@ def rest_of(stats: str) -> str:
     for said in TIGHT:
         stats = stats.replace(said, "")
     return stats
+
+
+def problem_of_ids(file: FileRow, definition: TableDefinition, storage: Storage) -> str:
+    """Return why a file of another program has ids that are not the table's, "" if it has none.
+
+    Iceberg's readers take any id for the table's. A file that cannot be opened is not judged, nor
+    one of a table whose columns have ids of Delta: there the ids count.
+    """
+    if is_mapped(definition):
+        return ""
+    try:
+        with storage.open(file.path) as stream:
+            fields = list(ParquetFile(stream).schema_arrow)
+    except (ArrowInvalid, OSError, LedgerError):
+        return ""
+    known = {column.id: column.name.lower() for column in definition.columns}
+    for field in fields:
+        number = field_number(field)
+        if number and known.get(number) != field.name.lower():
+            return (
+                f"the file {file.path} has {number} as the id of its column {field.name}, which is "
+                "not the table's; write it anew, as OPTIMIZE does"
+            )
+    return ""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
 from ledger.files.foreign_bounds import is_foreign
@@ -16,9 +16,12 @@ from projections.iceberg.served.entries import (
     has_deletes,
     is_same_data,
 )
-from projections.iceberg.served.file_statistics import is_other_metrics, rows_in
+from projections.iceberg.served.file_statistics import is_other_metrics, problem_of_ids, rows_in
 from projections.iceberg.served.numbers import UnservableError, first_rows_of
 from projections.iceberg.served.shapes import TableShapes
+
+JUDGED_MAX: Final = 256
+"""So many commits of other programs are judged by a file of theirs when a table is first loaded."""
 
 
 class ServedFile(NamedTuple):
@@ -65,6 +68,7 @@ class ServedFiles:
         totals: the sums of both.
         shapes_used: how many files were added under a shape, by its number and whether the files
             are another program's, which may know columns by name alone.
+        odd_ids: why files of other programs cannot be read by their ids, by path.
     """
 
     def __init__(self, shapes: TableShapes, *, has_row_ids: bool) -> None:
@@ -72,6 +76,8 @@ class ServedFiles:
         self._has_row_ids = has_row_ids
         self._by_path: dict[str, ServedFile] = {}
         self._storages: dict[str, Storage] = {}
+        self._judged: set[int] = set()
+        self.odd_ids: dict[str, str] = {}
         self.data: Chunks[DataEntry] = Chunks()
         self.deletes: Chunks[DeletesEntry] = Chunks()
         self.totals = Totals()
@@ -102,6 +108,7 @@ class ServedFiles:
         self.data = chunked((each.entry for each in self._by_path.values()), version)
         deletes = [each.deletes for each in self._by_path.values() if each.deletes is not None]
         self.deletes = chunked(deletes, version)
+        self._judged.clear()
         self.totals = self.totals.changed(
             VersionChange(added=tuple(self.data.entries()), deletes_added=tuple(deletes))
         )
@@ -112,6 +119,7 @@ class ServedFiles:
         """Apply the changes of the next version, and return them as entries."""
         gone, come = by_path(changes)
         before = {path: self._take(path) for path in gone}
+        self._judged.clear()
         firsts: Mapping[str, int] = {}
         if self._has_row_ids:
             firsts = first_rows_of(version, new_rows(changes), self.counted)
@@ -162,6 +170,13 @@ class ServedFiles:
     ) -> DataEntry:
         shape = self._shapes.at(origin.position).shape
         by_name = not with_ids and is_foreign(row.path)
+        if by_name and origin.version not in self._judged and len(self._judged) < JUDGED_MAX:
+            # Files of one commit are mostly of one writer.
+            self._judged.add(origin.version)
+            definition = self._shapes.at(origin.position).definition
+            problem = problem_of_ids(row, definition, self._storage(definition))
+            if problem:
+                self.odd_ids[row.path] = problem
         return DataEntry(
             origin.version,
             row.path,
@@ -191,6 +206,7 @@ class ServedFiles:
 
     def _take(self, path: str) -> ServedFile:
         found = self._by_path.pop(path)
+        self.odd_ids.pop(path, None)
         used = found.entry.shape, found.entry.is_foreign
         self.shapes_used[used] -= 1
         if not self.shapes_used[used]:

@@ -56,6 +56,7 @@ class ServedSnapshot:
         self.deletes: Chunks[DeletesEntry] = files.deletes
         self.totals: Totals = files.totals
         self.used = frozenset(files.shapes_used)
+        self._odd_ids = next(iter(files.odd_ids.values()), "")
         text = folder_text(location_of(shown.definition))
         origin = Added(number, sequence, shown.shape.format_version, text)
         mark_added(self.data, self.version, change.added, origin)
@@ -79,6 +80,8 @@ class ServedSnapshot:
     def problem(self, shapes: TableShapes, reading: Shown) -> str:
         """Return why its files cannot be read rightly under a shape, "" if they can."""
         own = self.shown.shape
+        if self._odd_ids:
+            return self._odd_ids
         for number, is_foreign in sorted(self.used):
             files = shapes.numbered(number)
             for shape in (own, reading.shape):

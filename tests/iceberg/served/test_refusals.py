@@ -120,6 +120,28 @@ def test_files_by_name_are_read_by_a_mapping_until_a_name_is_another_columns(
         assert "the name a was another column's" in refusal(memory)
 
 
+def test_a_file_with_the_ids_of_another_table_is_refused(tmp_path: Path) -> None:
+    """Iceberg's readers go by the id alone, the ledger by the name where the ids are others'."""
+    folder = tmp_path / "t"
+    with InMemoryLedger() as memory:
+        ledger = memory.connect()
+        ledger.create_table("db.t", [("a", "BIGINT"), ("b", "BIGINT")], location=str(folder))
+        folder.mkdir(exist_ok=True)
+        fields = [
+            pa.field(name, pa.int64(), metadata={"PARQUET:field_id": number})
+            for name, number in (("a", "2"), ("b", "1"))
+        ]
+        pq.write_table(pa.table([[1], [2]], schema=pa.schema(fields)), folder / "x.parquet")
+        size = (folder / "x.parquet").stat().st_size
+        ledger.append("db.t", [AddFile("x.parquet", size=size)])
+
+        assert ledger.scan("db.t").to_arrow().to_pylist() == [{"a": 1, "b": 2}]
+        assert "has 2 as the id of its column a" in refusal(memory)
+        ledger.overwrite("db.t", [{"a": 1, "b": 2}])
+        served = tables_of(memory).table(ledger.table("db.t"))
+        assert len(served.snapshots) == 1
+
+
 def test_a_vector_of_an_iceberg_writer_is_read_and_served_where_it_lies(tmp_path: Path) -> None:
     """No copy is made of a vector in a Puffin file, in format 3."""
     folder = tmp_path / "t"
