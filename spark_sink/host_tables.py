@@ -20,7 +20,7 @@ from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.partitions.transforms import transforms_of
 from ledger.core.predicates.tree import TRUE_PREDICATE, Node
 from ledger.core.refusals import Reason
-from ledger.core.state.traits import partitioned_by
+from ledger.core.state.traits import keeps_partitions
 from ledger.definitions.client_reads import check_identity
 from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import SettingsError, UnknownTableError
@@ -352,7 +352,7 @@ class NamesNow:
 
 def is_partitioned_otherwise(table: TableDefinition, other: TableDefinition) -> bool:
     """Return whether the partition columns of two definitions differ, in names, types or ids."""
-    return partitioned_by(table) != partitioned_by(other)
+    return not keeps_partitions(table, other)
 
 
 def partition_columns(table: TableDefinition) -> list[str]:

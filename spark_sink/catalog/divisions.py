@@ -39,14 +39,14 @@ def is_divided_alike(schema: TableSchema, written: TableSchema) -> bool:
     return layout_of(schema) == layout_of(written)
 
 
-def layout_of(schema: TableSchema) -> tuple[tuple[str, int, int, str], ...]:
-    """Return what divides files: kind and width, and the column by its id, or by name without."""
+def layout_of(schema: TableSchema) -> tuple[tuple[str | int, ...], ...]:
+    """Return what divides files: each transform, and its column by its id, or by name without."""
     found = []
     for name in schema.partition_columns:
         transform = schema.transforms.get(name)
         column = schema.by_name[(name if transform is None else transform.column).lower()]
-        kind = ("", 0) if transform is None else (transform.kind, transform.width)
-        found.append((*kind, column.id, "" if column.id else column.name.lower()))
+        how = () if transform is None else (*transform[::2], transform.form(column.declared))
+        found.append((*how, column.id, "" if column.id else column.name.lower()))
     return tuple(found)
 
 

@@ -94,6 +94,15 @@ class PartitionTransform(NamedTuple):
             return "bigint"  # The multiple below the least value of a type may lie outside.
         return "string" if found.kind is Kind.STRING else column_type
 
+    def form(self, column_type: str) -> str:
+        """Return what results depend on beside a value: a type that grows may have another form."""
+        found = parse_type(column_type)
+        if self.kind != "bucket" or found is None:
+            return self.result_type(column_type)
+        if found.kind in BITS:
+            return "bigint"
+        return f"scale {found.scale}" if found.kind is Kind.DECIMAL else found.kind.value
+
     def takes(self, column_type: str) -> bool:
         """Return whether columns of a Spark SQL type can be transformed."""
         found = parse_type(column_type)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from spark_sink.catalog.session.open_statements import Refusal
+from spark_sink.catalog.sql import partition_fields
 from spark_sink.catalog.sql.table_names import CatalogTable, SessionPlace, place_of
 from spark_sink.catalog.sql.tokens import FormError, Tokens
 
@@ -26,14 +27,17 @@ class ProcedureCall(NamedTuple):
 class StatementForm(NamedTuple):
     """A form of statements: the words that it begins with, all of it for errors, and its reader.
 
-    The reader returns the procedure and its arguments. `has_table` says that the name of a table
-    follows the words; without one the statement is about the ledger or the session.
+    The reader returns the procedure and its arguments, None for a statement of Spark's parser that
+    begins so too. `has_table` says that the name of a table follows the words; without one the
+    statement is about the ledger or the session. `is_shared` says that Spark's parser has other
+    statements that begin so.
     """
 
     heads: tuple[tuple[str, ...], ...]
     whole: str
-    read: Callable[[Tokens], tuple[str, Arguments]]
+    read: Callable[[Tokens], tuple[str, Arguments] | None]
     has_table: bool = False
+    is_shared: bool = False
 
 
 def optimize(tokens: Tokens) -> tuple[str, Arguments]:
@@ -140,6 +144,13 @@ FORMS: Final = (
     StatementForm(
         ((*SHOW, "IN"), (*SHOW, "FROM")), "SHOW CONFLICTS [IN t]", conflicts, has_table=True
     ),
+    StatementForm(
+        (("ALTER", "TABLE"),),
+        partition_fields.FORM,
+        partition_fields.partition_field,
+        has_table=True,
+        is_shared=True,
+    ),
     StatementForm((SHOW,), "SHOW CONFLICTS [IN t]", conflicts),
     StatementForm((("EXPLAIN", "CONFLICT"),), "EXPLAIN CONFLICT txn", explain),
     StatementForm((("BEGIN", "ATOMIC"),), "BEGIN ATOMIC statement; statement; END", script),
@@ -192,10 +203,18 @@ def called(
     if form.has_table:
         if tokens.is_at_end():
             return None
-        named = place.table(tokens.name())
+        try:
+            named = place.table(tokens.name())
+        except FormError:
+            if form.is_shared:
+                return None
+            raise
         if named is None:
             return None
-    procedure, arguments = form.read(tokens)
+    read = form.read(tokens)
+    if read is None:
+        return None
+    procedure, arguments = read
     tokens.ends()
     if named is not None:
         return ProcedureCall(named.catalog, procedure, {"table": named.table, **arguments})
