@@ -17,7 +17,7 @@ from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
 from ledger.core.predicates.types import BY_NAME
-from ledger.core.state.traits import known_key, keeps_partitions
+from ledger.core.state.traits import keeps_partitions, known_key
 from ledger.definitions.declared import Declaration, declaration_of
 from ledger.definitions.given import check_list, check_name_of, check_text
 from ledger.definitions.locations import in_one_spelling

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 from ledger.core.commands import TableDefinition
 from ledger.core.partitions.murmur import hash_of_bytes, hash_of_long
 from ledger.core.partitions.values import form_of, read
+from ledger.core.predicates.casts import DECIMALS
 from ledger.core.predicates.types import BITS, TIMES, Kind, SparkType, parse_type
 
 TransformKind = Literal["years", "months", "days", "hours", "bucket", "truncate"]
@@ -181,7 +182,7 @@ def hashed(value: Any, type_: SparkType) -> int:
     if isinstance(value, date):
         return hash_of_long((value - EPOCH_DAY).days)
     if isinstance(value, Decimal):
-        whole = int(value.scaleb(type_.scale))
+        whole = int(DECIMALS.scaleb(value, type_.scale))
         size = ((whole if whole >= 0 else ~whole).bit_length() + 8) // 8
         return hash_of_bytes(whole.to_bytes(size, "big", signed=True))
     return hash_of_bytes(value.encode()) if isinstance(value, str) else hash_of_long(value)
@@ -192,10 +193,10 @@ def cut(value: Any, type_: SparkType, width: int) -> str:
     if isinstance(value, str):
         return f"{CUT_TEXT}{value[:width]}"
     if isinstance(value, Decimal):
-        whole = int(value.scaleb(type_.scale))
+        whole = int(DECIMALS.scaleb(value, type_.scale))
         form = form_of(str(type_))
         assert form is not None, f"{type_} has no texts"
-        return form.spell(Decimal(whole - whole % width).scaleb(-type_.scale))
+        return form.spell(DECIMALS.scaleb(Decimal(whole - whole % width), -type_.scale))
     return str(value - value % width)
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.functions import partitioning
 
 from ledger.core.partitions.transforms import parse_transform
+from ledger.core.predicates.casts import DECIMALS
 from spark_sink import Lake
 from tests.spark_sink.catalog.divided import check_files, divided_by, result_of
 from tests.spark_sink.catalog.sql import done, refusal, rows
@@ -77,9 +78,7 @@ def test_queries_create_tables_that_transforms_divide(lake: Lake) -> None:
     fill(lake)
     by = "months(ts), truncate(500, price), bucket(3, d), truncate(2, region)"
     done(lake, f"CREATE TABLE ledger.db.u PARTITIONED BY ({by}) AS SELECT * FROM {T}")
-    assert divided_by(lake.ledger, "db.u") == by.split(", ", 1)[:1] + [
-        *("truncate(500, price)", "bucket(3, d)", "truncate(2, region)")
-    ]
+    assert ", ".join(divided_by(lake.ledger, "db.u")) == by
     before = rows(lake, "SELECT * FROM ledger.db.u")
     done(lake, f"CREATE OR REPLACE TABLE ledger.db.u AS SELECT * FROM {T}")
     assert "months(ts)" in divided_by(lake.ledger, "db.u")
@@ -152,9 +151,10 @@ def test_functions_of_spark_have_the_results_of_the_core(lake: Lake, kind: str) 
         "tinyint": lambda: draw.randrange(-128, 128),
         "string": lambda: "".join(draw.choices("a\0~\xdf\u20ac\U0001f600", k=draw.randrange(9))),
         "decimal(9,2)": lambda: Decimal(draw.randrange(-(10**8), 10**8)).scaleb(-2),
-        "decimal(38,10)": lambda: Decimal(
-            draw.choice([draw.randrange(-(10**37), 10**37), draw.randrange(-300, 300)])
-        ).scaleb(-10),
+        "decimal(38,10)": lambda: DECIMALS.scaleb(
+            Decimal(draw.choice([draw.randrange(-(10**37), 10**37), draw.randrange(-300, 300)])),
+            -10,
+        ),
         "date": lambda: start.date() + timedelta(draw.randrange(3_652_059)),
         "timestamp": lambda: (
             start + timedelta(microseconds=draw.randrange(315_537_897_600 * 10**6))
@@ -196,7 +196,7 @@ def test_overwrites_replace_the_partitions_that_get_rows(lake: Lake) -> None:
     create(lake, "days(ts), region")
     fill(lake)
     kept = rows(lake, f"SELECT * FROM {T} WHERE NOT (ts < '2026-01-01' AND region <=> 'x')")
-    new = VALUES.format(0, 1).replace("* 1.37", "* 1.37 + 7")
+    made(lake, 0, 1).createOrReplaceTempView("one")
     lake.spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     try:
         day = "TIMESTAMP'2025-12-30 01:00:00Z'"
@@ -208,11 +208,11 @@ def test_overwrites_replace_the_partitions_that_get_rows(lake: Lake) -> None:
     assert set(kept) <= set(rows(lake, f"SELECT * FROM {T}"))
     done(
         lake,
-        f"INSERT OVERWRITE {T} PARTITION (region = 'x') SELECT id, ts, name, price, d FROM ({new}) AS n(id, ts, name, region, price, d)",
+        f"INSERT OVERWRITE {T} PARTITION (region = 'x') SELECT id, ts, name, price, d FROM one",
     )
     assert rows(lake, f"SELECT id, region FROM {T} WHERE region = 'x'") == [(0, "x")]
     made(lake, 4, 5).writeTo(T).overwritePartitions()
-    made(lake, 8, 9).writeTo(T).overwrite(sf.col("id") == 4)
+    made(lake, 8, 9).writeTo(T).overwrite(sf.col("id").isin(4, 8))
     assert rows(lake, f"SELECT id FROM {T} WHERE region = 'x'") == [(0,), (8,)]
     check_files(lake.ledger, "db.t")
     assert "PARTITION" in refusal(lake, f"INSERT INTO {T} PARTITION (ts = '2026') SELECT 1")

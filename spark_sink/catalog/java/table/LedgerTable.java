@@ -35,6 +35,8 @@ class LedgerTable extends FileRelation
         SupportsMetadataColumns, SupportsPartitionManagement, SupportsSchemaEvolution {
     /** Whether a MERGE marks rows of it, which Spark would check by their columns: all NULL. */
     private boolean mergesByMarks;
+    /** Whether a stream named it by its format: then Spark finds no function of the catalog. */
+    boolean byFormat;
 
     LedgerTable(LedgerCatalog catalog, JsonNode answer) {
         super(catalog, answer);

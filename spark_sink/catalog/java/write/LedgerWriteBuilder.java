@@ -85,10 +85,17 @@ class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
             return found;
         }
 
-        private static Expression key(JsonNode each) {
+        private Expression key(JsonNode each) {
             NamedReference column = Identifiers.column(Json.text(each, "column"));
             String kind = Json.text(each, "kind");
             if (kind.isEmpty()) return (Expression) column;
+            if (what.table.byFormat) {
+                throw new Refused(
+                    "LEDGER_UNSUPPORTED",
+                    "a stream into table " + what.table.name() + ", which " + kind + " of column "
+                        + Json.text(each, "column") + " divides, must end with toTable('"
+                        + what.table.name() + "'), got the format lakeledger");
+            }
             String name = PartitionFunction.name(kind, Json.at(each, "width").asInt());
             return (Expression) Expressions.apply(name, new Expression[] {column});
         }
