@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from spark_sink.catalog.session.open_statements import Refusal
-from spark_sink.catalog.sql import partition_fields
 from spark_sink.catalog.sql.table_names import CatalogTable, SessionPlace, place_of
 from spark_sink.catalog.sql.tokens import FormError, Tokens
 
 Arguments = dict[str, str | int | float | bool]
 
 CONDITION: Final = "LEDGER_SYNTAX"
+FIELD: Final = ("PARTITION", "FIELD")
 
 
 class ProcedureCall(NamedTuple):
@@ -108,6 +108,19 @@ def script(tokens: Tokens) -> tuple[str, Arguments]:
     return "atomic", {"script": tokens.before_last("END")}
 
 
+def partition_field(tokens: Tokens) -> tuple[str, Arguments] | None:
+    """Read what follows ALTER TABLE and the table, None for what Spark's parser knows."""
+    if tokens.takes("ADD", *FIELD):
+        return "partition_field", {"add": tokens.until("AS", what="a transform")}
+    if tokens.takes("DROP", *FIELD):
+        return "partition_field", {"drop": tokens.until("AS", what="a transform")}
+    if not tokens.takes("REPLACE", *FIELD):
+        return None
+    dropped = tokens.until("WITH", what="a transform")
+    tokens.needs("WITH")
+    return "partition_field", {"drop": dropped, "add": tokens.until("AS", what="a transform")}
+
+
 def ending(procedure: str) -> Callable[[Tokens], tuple[str, Arguments]]:
     """Return the reader of a word that ends a txn."""
     return lambda _: (procedure, {})
@@ -146,8 +159,9 @@ FORMS: Final = (
     ),
     StatementForm(
         (("ALTER", "TABLE"),),
-        partition_fields.FORM,
-        partition_fields.partition_field,
+        "ALTER TABLE t ADD PARTITION FIELD transform, DROP PARTITION FIELD transform, or REPLACE "
+        "PARTITION FIELD transform WITH transform",
+        partition_field,
         has_table=True,
         is_shared=True,
     ),
