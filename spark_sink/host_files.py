@@ -28,7 +28,7 @@ from spark_sink.catalog.columns import initial_metadata
 from spark_sink.catalog.compiled import load
 from spark_sink.catalog.read.files import hadoop, in_groups
 from spark_sink.folders import location_of
-from spark_sink.host_tables import HostTable
+from spark_sink.host_tables import GONE, HostTable
 from spark_sink.unions import TEXT, empty, in_pairs, type_of, union
 
 SHOWN: Final = 3
@@ -115,7 +115,7 @@ def with_columns(
 ) -> TableDefinition:
     """Return a table that says no columns with all that its files have; partitions are texts."""
     then = (table.partition_columns, *found.partitioned.values())
-    parts = dict.fromkeys(name for names in then for name in names)
+    parts = dict.fromkeys(name for names in then for name in names if name != GONE)
     texts = json.dumps([each.path for each in there]), json.dumps([each.row.size for each in there])
     inside = json.loads(given(spark).columns(session_of(spark), *texts))
     taken = {name.lower() for name in parts}

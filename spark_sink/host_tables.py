@@ -17,9 +17,10 @@ from ledger.config.search import find_address
 from ledger.config.settings import CATALOG_DEFAULT
 from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.partitions.transforms import transforms_of
 from ledger.core.predicates.tree import TRUE_PREDICATE, Node
 from ledger.core.refusals import Reason
-from ledger.core.state.traits import partitioned_by
+from ledger.core.state.traits import keeps_partitions
 from ledger.definitions.client_reads import check_identity
 from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import SettingsError, UnknownTableError
@@ -318,10 +319,15 @@ class NamesNow:
     def of(self, then: TableDefinition, since: int) -> list[str]:
         """Return the partition columns of an earlier definition by their present names.
 
-        A dropped column keeps its name, or is `GONE` if another column has the name now.
+        A dropped column keeps its name, or is `GONE` if another column has the name now. A
+        transform is `GONE`: its column is in the files.
         """
         ids = {column.name.lower(): column.id for column in then.columns}
-        return [self._of(each, ids.get(each.lower(), 0), since) for each in then.partition_columns]
+        transforms = transforms_of(then)
+        return [
+            GONE if each in transforms else self._of(each, ids.get(each.lower(), 0), since)
+            for each in then.partition_columns
+        ]
 
     def _of(self, name: str, column: int, since: int) -> str:
         now = self._names.get(column)
@@ -346,7 +352,7 @@ class NamesNow:
 
 def is_partitioned_otherwise(table: TableDefinition, other: TableDefinition) -> bool:
     """Return whether the partition columns of two definitions differ, in names, types or ids."""
-    return partitioned_by(table) != partitioned_by(other)
+    return not keeps_partitions(table, other)
 
 
 def partition_columns(table: TableDefinition) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
 from ledger.core.predicates.types import BY_NAME
-from ledger.core.state.traits import known_key, partitioned_by
+from ledger.core.state.traits import keeps_partitions, known_key
 from ledger.definitions.declared import Declaration, declaration_of
 from ledger.definitions.given import check_list, check_name_of, check_text
 from ledger.definitions.locations import in_one_spelling
@@ -284,7 +284,7 @@ def altered(row: TableRow, definition: TableDefinition, position: int) -> TableR
 
     Files up to `position` have the values of the partition columns of before, if these change.
     """
-    is_other = partitioned_by(definition) != partitioned_by(row.definition)
+    is_other = not keeps_partitions(row.definition, definition)
     since = max(row.partitioned, position) if is_other else row.partitioned
     return row._replace(definition=definition, partitioned=since)
 

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.transforms import CUT_TEXT, PartitionTransform
+from ledger.core.predicates.casts import DECIMALS
 from ledger.core.predicates.time_zones import canonical_zone
 from ledger.core.predicates.tree import (
     And,
@@ -129,7 +130,7 @@ def in_column(value: Any, target: SparkType, source: TransformSource, *, is_equa
     if kind is Kind.DECIMAL:
         if not isinstance(value, int | Decimal):
             raise UndecidableError(f"{value} is no decimal")
-        whole = Decimal(value).scaleb(source.kind.scale)
+        whole = DECIMALS.scaleb(Decimal(value), source.kind.scale)
         if whole != int(whole):
             raise UndecidableError(f"{value} has more digits than the column")
         return Decimal(value)

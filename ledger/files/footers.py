@@ -1,7 +1,7 @@
 """Data files that another engine has written, as a commit adds them: by their Parquet footers."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
@@ -13,7 +13,7 @@ from ledger.arrow.type_fields import field_number
 from ledger.core.partitions.names import Values, unescaped
 from ledger.core.partitions.values import HIVE_NULL
 from ledger.core.predicates.types import Kind, parse_type
-from ledger.definitions.partition_texts import PartitionColumn, text_of
+from ledger.definitions.partition_texts import text_of
 from ledger.errors import UnreadableTableError
 from ledger.files.statistics import FileStatistics
 from ledger.files.storage import Storage
@@ -43,25 +43,32 @@ class FoundFiles(NamedTuple):
     rows: int
 
 
-def added_by_footers(storage: Storage, schema: TableSchema, paths: Iterable[str]) -> FoundFiles:
+def added_by_footers(
+    storage: Storage,
+    schema: TableSchema,
+    paths: Sequence[str],
+    results: Sequence[Values] | None = None,
+) -> FoundFiles:
     """Return new files with the partition of their folder; a file without rows is deleted.
 
-    Paths are relative to the location. Raises ValueError for a value of a folder that its column
-    cannot hold.
+    Paths are relative to the location. `results` has for each file the results of the transforms
+    that divide the table: no folder names them. Raises ValueError for a value that its column
+    cannot hold, and for a file without the results.
     """
+    given = [()] * len(paths) if results is None else results
 
-    def found(path: str) -> tuple[AddFile, int]:
+    def found(path: str, made: Values) -> tuple[AddFile, int]:
         with storage.open(path) as stream:
             size = stream.size()
             footer = pq.read_metadata(stream)
         statistics = FileStatistics(schema.stored)
         statistics.take(footer)
         now_ms = time.time_ns() // 1_000_000
-        values = partition_in(path, schema.divided_by)
+        values = partition_in(path, schema, made)
         return AddFile(path, values, size, now_ms, stats=statistics.text), statistics.rows
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        all_files = list(pool.map(found, paths))
+        all_files = list(pool.map(found, paths, given))
     discard(storage, [file.path for file, rows in all_files if not rows])
     return FoundFiles([file for file, rows in all_files if rows], sum(n for _, n in all_files))
 
@@ -104,13 +111,25 @@ def field_in(field: pa.Field, name: str) -> FieldInFile:
     return FieldInFile(field_number(field), name, [field_in(*each) for each in inner])
 
 
-def partition_in(path: str, columns: Sequence[PartitionColumn]) -> Values:
-    """Return the values in the names of the folders of a file; times there are in UTC."""
-    folders = path.split("/")[: len(columns)]
-    texts = [unescaped(folder.partition("=")[2]) for folder in folders]
+def partition_in(path: str, schema: TableSchema, results: Values = ()) -> Values:
+    """Return the values in the names of the folders of a file, and the results of transforms.
+
+    Times in names of folders are in UTC. Raises ValueError as `added_by_footers`.
+    """
+    columns, transforms = schema.divided_by, schema.transforms
+    folders = path.split("/")[: len(columns) - len(transforms)]
+    texts = (unescaped(folder.partition("=")[2]) for folder in folders)
+    if len(results) != len(transforms):
+        raise ValueError(
+            f"file {path} of table {schema.name} must come with a result of each of "
+            f"{', '.join(transforms) or 'no transforms'}, got {len(results)} results"
+        )
+    made = iter(results)
     return tuple(
-        text_of(folder_value(text, column.type), column)
-        for text, column in zip(texts, columns, strict=True)
+        text_of(
+            next(made) if each.name in transforms else folder_value(next(texts), each.type), each
+        )
+        for each in columns
     )
 
 

@@ -14,7 +14,7 @@ from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.partitions.transforms import transforms_of
 from ledger.core.predicates.tree import TRUE, TRUE_PREDICATE, Node
-from ledger.core.state.traits import partitioned_by
+from ledger.core.state.traits import keeps_partitions
 from ledger.definitions.client_reads import View
 from ledger.expressions.condition_columns import check_columns
 from ledger.properties.column_values import generation_of
@@ -235,7 +235,7 @@ class TableSnapshot:
 
 def is_repartitioned(row: TableRow, own: TableRow) -> bool:
     """Return whether a txn has given a table other partition columns."""
-    return partitioned_by(own.definition) != partitioned_by(row.definition)
+    return not keeps_partitions(row.definition, own.definition)
 
 
 def in_write_folders(row: TableRow) -> bool:

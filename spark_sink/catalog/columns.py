@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -119,21 +119,47 @@ def columns_in(text: str) -> Sequence[str]:
         return []
 
 
+class OrderKey(NamedTuple):
+    """A key of the order in which rows come to a writer: a column, or a transform of it."""
+
+    column: str
+    kind: str = ""
+    width: int = 0
+    descending: bool = False
+    nulls_first: bool = True
+
+
 def written_order(schema: TableSchema) -> Sequence[Mapping[str, Any]]:
     """Return the order in which rows come to a writer: by partition, then as the table says.
 
     A computed partition is not known then: rows come in the order of what it is computed from.
     """
-    names: list[str] = []
+    keys: list[OrderKey] = []
     for name in schema.partition_columns:
-        column = schema.find(name)
-        generated = "" if column is None else column.generated
-        names += columns_in(generated) if generated else [name]
-    found = dict.fromkeys(each.name for name in names if (each := schema.find(name)) is not None)
-    keys = [{"column": name, "descending": False, "nulls_first": True} for name in found]
+        transform = schema.transforms.get(name)
+        column = schema.find(name if transform is None else transform.column)
+        if column is None:
+            continue
+        if column.generated:
+            found = map(schema.find, columns_in(column.generated))
+            keys += [OrderKey(each.name) for each in found if each is not None]
+        elif transform is None:
+            keys.append(OrderKey(column.name))
+        else:
+            keys.append(OrderKey(column.name, transform.kind, transform.width))
+    inside = {key.column for key in keys if not key.kind}
     keys += [
-        {"column": key.column, "descending": key.is_descending, "nulls_first": key.has_nulls_first}
+        OrderKey(key.column, descending=key.is_descending, nulls_first=key.has_nulls_first)
         for key in schema.sort
-        if key.column not in found
+        if key.column not in inside
     ]
-    return keys
+    return [key._asdict() for key in dict.fromkeys(keys)]
+
+
+def dividing_columns(schema: TableSchema) -> Sequence[TableColumn]:
+    """Return the columns by which files are divided, or of which transforms divide them."""
+    names = [
+        schema.transforms[name].column if name in schema.transforms else name
+        for name in schema.partition_columns
+    ]
+    return [each for name in names if (each := schema.find(name)) is not None]

@@ -10,6 +10,7 @@ from spark_sink.catalog.session import begun_txns
 from spark_sink.catalog.session.open_statements import CatalogState, Question, unsupported
 from spark_sink.catalog.write import maintenance
 from spark_sink.catalog.write.counting import LAST, last_statement
+from spark_sink.catalog.write.partition_fields import PARTITIONED, partition_field
 
 SYSTEM: Final = "system"
 TABLE: Final = ("table", "string", False)
@@ -87,6 +88,12 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
         [TABLE],
         (("table", "string"), ("id", "bigint")),
         maintenance.undrop,
+    ),
+    "partition_field": Procedure(
+        "Divides new files by a transform more, by one less, or by one in the place of another.",
+        [TABLE, ("add", "string", True), ("drop", "string", True)],
+        PARTITIONED,
+        partition_field,
     ),
     "last_statement": Procedure(
         "How many rows the last statement of this session changed.", [], LAST, last_statement

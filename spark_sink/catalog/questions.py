@@ -41,11 +41,14 @@ several threads at once.
 
 A column is {name, type, nullable, metadata}; its type is SQL, its metadata the text of JSON.
 
-A table is {name, id, position, seen, pinned, columns, partition, constraints, properties, order,
-computed_partition}: `order` is the order of rows for a writer, and `computed_partition` says that a
-writer computes their partition. `position` is where it is read, equal texts in `seen` mean equal
-rows, `pinned` says that no later version is meant. A constraint is {name, condition}; a new one has
-a `type` too, such as Check.
+A table is {name, id, position, seen, pinned, columns, partition, divided, constraints, properties,
+order, computed_partition}: `partition` are the columns whose values no data file has. `divided` is
+all that divides its files, each {name, column, kind, width} with the kind of a transform or "". In
+the question for a new table `partition` is all that, a transform as {function, said, columns,
+widths}. `order` is the order of rows for a writer, and `computed_partition` says that a writer
+computes their partition. `position` is where it is read, equal texts in `seen` mean equal rows,
+`pinned` says that no later version is meant. A constraint is {name, condition}; a new one has a
+`type` too, such as Check.
 A question for a new table also has `replaces`, the options of a write whose table takes the place
 of the one that is there, and `path`, that of a write which makes it.
 A view is {name, columns, properties, view}, where `view` is {text, catalog, namespace, configs,
@@ -76,9 +79,10 @@ files as `files` needs no catalog: nothing is asked about it.
 the time zone `zone`. `stage` says where files go: `folder` is the table's location, `below` a
 folder within each partition, `writer` begins their names, and `stored` has for each column its name
 and id in files, and whether it may be NULL. `computed` has the expression or the id of each column
-that is computed, and `filtered` the names in files of columns with Bloom filters. `wrote` ends the
-write: `files` are paths below the location, `removed` those that the rows were read from,
-`constraints` what Spark has checked.
+that is computed, `divided` is as that of a table, and `filtered` has the names in files of columns
+with Bloom filters. `wrote` ends the write: `files` are paths below the location, `results` has for
+each of them the results of the transforms that divide the table, in their order, `removed` are
+those that the rows were read from, `constraints` what Spark has checked.
 
 A write of a stream is `streamed`, and its `wrote` has `stream` too: {query, name, batch,
 checkpoint, application, from_batch, sources}. A source is {source, end, latest}, with offsets as

@@ -17,7 +17,14 @@ from ledger.snapshot.as_of import position_at, position_of_version
 from ledger.snapshot.reading import is_in_folders
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.transaction.transaction import Transaction
-from spark_sink.catalog.columns import column_answers, column_of, written_order
+from spark_sink.catalog.columns import (
+    column_answers,
+    column_of,
+    dividing_columns,
+    is_computed,
+    written_order,
+)
+from spark_sink.catalog.divisions import division_answers, division_of, plain_columns
 from spark_sink.catalog.names import check_distinct
 from spark_sink.catalog.options import PATH, from_hadoop, is_name_of
 from spark_sink.catalog.read import metadata_tables
@@ -153,10 +160,9 @@ def table_answer(
         "marks": not is_in_folders(snapshot.row) and asks_for_marks(definition),
         "columns": column_answers(schema.columns, definition.columns),
         "order": written_order(schema),
-        "computed_partition": any(
-            column.generated for column in schema.columns if column.partitions
-        ),
-        "partition": list(schema.partition_columns),
+        "computed_partition": any(map(is_computed, dividing_columns(schema))),
+        "partition": plain_columns(schema),
+        "divided": division_answers(schema),
         "constraints": constraints.left_to_spark(definition, schema),
         "properties": {**properties, LOCATION: definition.location, LAYOUT: definition.layout},
     }
@@ -179,6 +185,7 @@ def create(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         column_of(each, number) for number, each in enumerate(asked["columns"], 1)
     ]
     options = options_of(name, asked)
+    options["partition_columns"] = division_of(name, asked["partition"], columns)
     if is_name_of(str(asked.get("path") or ""), state.name, name):
         # save("ledger.db.t") names the table, and Spark takes every path for a place.
         options.pop(LOCATION, None)
@@ -227,11 +234,10 @@ def options_of(name: str, asked: Question) -> dict[str, Any]:
         )
     check_mapping(name, given)
     options: dict[str, Any] = {
-        "partition_columns": asked["partition"],
         "properties": constraints.with_constraints(
             {key: text for key, text in given.items() if key not in SPARKS_OWN},
             constraints.as_properties(name, asked.get("constraints", ())),
-        ),
+        )
     }
     options.update({key: given[key] for key in (LAYOUT, LOCATION) if given.get(key)})
     if LOCATION in options:

@@ -183,6 +183,25 @@ def test_a_wrong_division_is_refused(ledger: Ledger) -> None:
         ledger.alter_table("t", columns=[("id", "bigint"), ("name", "string")])
 
 
+def test_wider_columns_find_rows_of_before(ledger: Ledger, tmp_path: Path) -> None:
+    """A bucket of a wider decimal is another one, so older files are found by no bucket."""
+    columns = [("id", "int"), ("price", "decimal(9,2)")]
+    by = ["bucket(64, price)", "bucket(64, id)"]
+    ledger.create_table("t", columns, partition_columns=by, location=tmp_path / "t")
+    rows = [{"id": at, "price": Decimal(at)} for at in range(8)]
+    ledger.append("t", rows)
+    ledger.alter_table("t", columns=[("id", "bigint"), ("price", "decimal(9,2)")])
+    assert len(ledger.read("t", "id = 3").files) == 1
+    ledger.alter_table("t", columns=[("id", "bigint"), ("price", "decimal(14,4)")])
+    ledger.append("t", rows)
+    for where in ("price = 3", "price IN (3.00, 77)", "id = 3"):
+        assert ledger.scan("t", where=where).to_arrow().num_rows == 2, where
+    txn = ledger.begin()
+    txn.delete("t", "price = 3.0")
+    txn.commit()
+    assert ledger.scan("t").to_arrow().num_rows == 14
+
+
 def test_a_published_table_has_no_transforms(
     memory: InMemoryLedger, ledger: Ledger, tmp_path: Path
 ) -> None:

@@ -95,6 +95,15 @@ class PartitionTransform(NamedTuple):
             return "bigint"  # The multiple below the least value of a type may lie outside.
         return "string" if found.kind is Kind.STRING else column_type
 
+    def form(self, column_type: str) -> str:
+        """Return what results depend on beside a value: a type that grows may have another form."""
+        found = parse_type(column_type)
+        if self.kind != "bucket" or found is None:
+            return self.result_type(column_type)
+        if found.kind in BITS:
+            return "bigint"
+        return f"scale {found.scale}" if found.kind is Kind.DECIMAL else found.kind.value
+
     def takes(self, column_type: str) -> bool:
         """Return whether columns of a Spark SQL type can be transformed."""
         found = parse_type(column_type)
@@ -173,7 +182,7 @@ def hashed(value: Any, type_: SparkType) -> int:
     if isinstance(value, date):
         return hash_of_long((value - EPOCH_DAY).days)
     if isinstance(value, Decimal):
-        whole = int(value.scaleb(type_.scale, DECIMALS))
+        whole = int(DECIMALS.scaleb(value, type_.scale))
         size = ((whole if whole >= 0 else ~whole).bit_length() + 8) // 8
         return hash_of_bytes(whole.to_bytes(size, "big", signed=True))
     return hash_of_bytes(value.encode()) if isinstance(value, str) else hash_of_long(value)
@@ -184,10 +193,10 @@ def cut(value: Any, type_: SparkType, width: int) -> str:
     if isinstance(value, str):
         return f"{CUT_TEXT}{value[:width]}"
     if isinstance(value, Decimal):
-        whole = int(value.scaleb(type_.scale, DECIMALS))
+        whole = int(DECIMALS.scaleb(value, type_.scale))
         form = form_of(str(type_))
         assert form is not None, f"{type_} has no texts"
-        return form.spell(Decimal(whole - whole % width).scaleb(-type_.scale, DECIMALS))
+        return form.spell(DECIMALS.scaleb(Decimal(whole - whole % width), -type_.scale))
     return str(value - value % width)
 
 

@@ -127,6 +127,21 @@ def traits_of(definition: TableDefinition) -> Traits:
     )
 
 
+def keeps_partitions(before: TableDefinition, after: TableDefinition) -> bool:
+    """Return whether the partition values of files mean the same for another definition.
+
+    A column that gets a wider type may have other results of a transform from then on.
+    """
+    return partitioned_by(before) == partitioned_by(after) and forms_in(before) == forms_in(after)
+
+
+def forms_in(definition: TableDefinition) -> list[str]:
+    """Return on what the results of the transforms of a table depend beside the values."""
+    types = {column.name.lower(): column.type for column in definition.columns}
+    found = transforms_of(definition).values()
+    return [each.form(types.get(each.column.lower(), "")) for each in found]
+
+
 def partitioned_by(definition: TableDefinition) -> tuple[tuple[str, str, int], ...]:
     """Return name, type and id of each partition column: equal results keep the values of files.
 

@@ -24,7 +24,7 @@ from ledger.core.events.events import (
 from ledger.core.events.parts import AbortedPart, CommittedPart
 from ledger.core.evolve.form import definition_from
 from ledger.core.state.tables import Table, name_key
-from ledger.core.state.traits import partitioned_by
+from ledger.core.state.traits import keeps_partitions
 from projections.rows.applied import Applied, TouchedTable
 from projections.rows.keys import (
     DEFINITION,
@@ -144,7 +144,7 @@ def partitioned(applied: Applied, table: Table) -> int:
     if stored is None:
         return 0
     before = read_value(stored)
-    if partitioned_by(definition_from(before["definition"])) != partitioned_by(table.definition):
+    if not keeps_partitions(definition_from(before["definition"]), table.definition):
         return applied.control.position
     found: int = before.get("partitioned", 0)
     return found

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow.parquet as pq
 
+from ledger.core.partitions.keys import Key
 from ledger.core.partitions.names import typed
-from ledger.core.state.traits import traits_of
 from ledger.errors import UnreadableTableError
 from ledger.expressions.column_bounds import parsed_stats
 from ledger.files.storage import Storage, storage_at
@@ -22,6 +22,7 @@ from ledger.snapshot.changed_rows import UPDATE
 from ledger.snapshot.changes import ChangeFeed, CommitChanges
 from ledger.snapshot.reading import check_listed
 from ledger.snapshot.table_snapshot import TableSnapshot
+from spark_sink.catalog.divisions import is_divided_alike, plain_columns, plain_values
 from spark_sink.catalog.read.files import hadoop_path, in_groups, size_of
 from spark_sink.catalog.read.metadata_tables import moment
 from spark_sink.catalog.read.versions import VersionRange, range_of
@@ -95,14 +96,15 @@ def answer_of(
     now = TableSnapshot(reads, row, position)
     storage = storage_at(now.definition.location)
     commits = commits_in(reads, row, wanted)
-    schema = traits_of(now.definition).schema
     units: dict[object, int] = {}
     found: list[ChangedFile] = []
     for commit in commits:
         meant = [each for each in commit if each.data_change]
         rewrites = len({each.added for each in meant}) > 1
-        for each, said in zip(meant, labels(commit.row, meant, storage), strict=True):
-            key = (commit.version, typed(tuple(each.file.partition), schema))
+        places = places_of([each.file for each in meant], now) if rewrites else [()] * len(meant)
+        said_of = labels(commit.row, meant, storage)
+        for each, said, place in zip(meant, said_of, places, strict=True):
+            key = (commit.version, place)
             unit = units.setdefault(key, len(units)) if rewrites else -1
             found.append(ChangedFile(each.file, not each.added, said, unit))
     kept = [each.file for each in found]
@@ -120,6 +122,22 @@ def answer_of(
         "unit_of": [each.unit for each in found],
         "removed_of": [each.removed for each in found],
     }
+
+
+def places_of(files: Sequence[FileRow], now: TableSnapshot) -> Sequence[tuple[Key, ...]]:
+    """Return what each file has in common with every file into which its rows may be copied.
+
+    That is its partition. If transforms changed in between, it is the values of columns in it.
+    """
+    written = [now.schema_of(file) for file in files]
+    for schema in (now.schema, written[0]):
+        if all(is_divided_alike(schema, each) for each in written):
+            return [typed(tuple(file.partition), tuple(schema.divided_by)) for file in files]
+    plain = tuple(each for each in now.schema.divided_by if each.name in plain_columns(now.schema))
+    return [
+        typed(plain_values(file.partition, each), plain)
+        for file, each in zip(files, written, strict=True)
+    ]
 
 
 def commits_in(reads: Reads, row: TableRow, wanted: VersionRange) -> Iterator[CommitChanges]:

@@ -27,6 +27,7 @@ from ledger.reads.rows import FileRow
 from ledger.snapshot.as_of import known_row
 from ledger.snapshot.reading import TableFiles
 from ledger.snapshot.table_snapshot import TableSnapshot, in_write_folders
+from spark_sink.catalog.divisions import is_divided_alike, plain_columns, plain_values
 from spark_sink.catalog.read.conditions import conjunction
 from spark_sink.catalog.session.open_statements import CatalogState, Question, StatementsTxn
 
@@ -140,8 +141,8 @@ def in_groups(
     Files with a deletion vector have groups of their own, since such a file is read whole. For one
     of them `storage` is asked.
 
-    `values` has for each file the values of the schema's partition columns, by default its own
-    partition, which must have these columns. `beside` has further constants of its rows.
+    `values` has for each file the values of the schema's partition columns, by default those in its
+    own partition, which must have these columns. `beside` has further constants of its rows.
     """
     constants_at: dict[tuple[str | None, ...], int] = {}
     groups: dict[tuple[bool, tuple[NameInFiles, ...]], int] = {}
@@ -154,7 +155,7 @@ def in_groups(
             deleted[place] = deleted_in(storage(), each, schema)
         if values is None:
             check_placed(each, schema, written)
-        own = each.partition if values is None else values[place]
+        own = plain_values(each.partition, written) if values is None else values[place]
         constants = (*(value or None for value in own), *(beside[place] if beside else ()))
         value_of.append(constants_at.setdefault(constants, len(constants_at)))
         group = place in deleted, names_in(schema, written)
@@ -235,7 +236,7 @@ def check_names(schema: TableSchema) -> None:
 
 def ids_of(schema: TableSchema) -> Sequence[tuple[int, str]]:
     """Return the ids of partition columns; a column without an id goes by its name."""
-    found = [schema.find(name) for name in schema.partition_columns]
+    found = [schema.find(name) for name in plain_columns(schema)]
     return [(each.id, "" if each.id else each.name.lower()) for each in found if each is not None]
 
 
@@ -255,6 +256,13 @@ def hadoop(place: str) -> str:
 
 
 def partitions(state: CatalogState, asked: Question) -> Sequence[Sequence[str | None]]:
-    """Answer which partitions a table has."""
+    """Answer which partitions a table has; raises UnreadableTableError if some are not known."""
     found = found_files(state, state.find(asked), int(asked["id"]), asked)
+    schema = found.snapshot.schema
+    for file in found.files:
+        if not is_divided_alike(schema, found.snapshot.schema_of(file)):
+            raise UnreadableTableError(
+                f"file {file.path} of table {schema.name} was written when the table was divided "
+                f"otherwise: the metadata table {schema.name}.files has the partition of each file"
+            )
     return [list(each) for each in dict.fromkeys(tuple(file.partition) for file in found.files)]

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 from ledger.core.partitions.names import partition_values
 from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.reads.row_counts import rows_in
+from ledger.snapshot.table_snapshot import TableSnapshot
 from spark_sink.catalog.session.open_statements import CatalogState, unsupported
 
 PAGE: Final = 500
@@ -88,15 +89,18 @@ def history(reads: Reads, row: TableRow, limit: int | None = None) -> Rows:
 
 def live_files(reads: Reads, row: TableRow) -> Rows:
     """Return the live files of a table."""
+    table = TableSnapshot(reads, row, reads.position())
     return [
-        [file.path, partition_text(file, row), file.size, moment(file.modified), file.version]
-        for file in reads.files(row.table)
+        [
+            *(file.path, partition_text(file, table.schema_of(file).partition_columns)),
+            *(file.size, moment(file.modified), file.version),
+        ]
+        for file in reads.files(row.table, position=table.position)
     ]
 
 
-def partition_text(file: FileRow, row: TableRow) -> str | None:
-    """Return the partition of a file, as p=x/q=1."""
-    names = row.definition.partition_columns
+def partition_text(file: FileRow, names: Sequence[str]) -> str | None:
+    """Return the partition of a file, as p=x/q=1, by what divided the table when it came."""
     if not names or len(names) != len(file.partition):
         return None
     return "/".join(

@@ -12,10 +12,6 @@ IMPORT: Final = (
     "PATH --table NAME`. For other files use CREATE TABLE ledger.db.t AS SELECT * FROM "
     "parquet.`PATH`"
 )
-PARTITIONS: Final = (
-    "A table of the ledger is partitioned by columns, PARTITIONED BY (day): keep the values of a "
-    "transform as a column of its own, such as day DATE GENERATED ALWAYS AS (CAST(at AS DATE))"
-)
 SORTED: Final = (
     "The order of rows in files of the ledger is a property: ALTER TABLE t SET TBLPROPERTIES "
     "('lakeledger.sort' = 'a, b DESC'); OPTIMIZE t brings older files into it"
@@ -39,7 +35,6 @@ HINTS: Final[Mapping[tuple[str, ...], str]] = {
     ("SAVEPOINT",): "A transaction of the ledger has no savepoints: COMMIT, and BEGIN anew",
 }
 OF_ALTER: Final[Mapping[tuple[str, ...], str]] = {
-    ("PARTITION", "FIELD"): PARTITIONS,
     ("WRITE", "ORDERED"): SORTED,
     ("WRITE", "UNORDERED"): UNSORTED,
     ("WRITE", "DISTRIBUTED"): "Rows of one partition go to one task of Spark as it is",

@@ -104,7 +104,7 @@ class Tokens:
             raise self.error("a number")
         return number
 
-    def until(self, *words: str) -> str:
+    def until(self, *words: str, what: str = "a condition") -> str:
         """Read up to a word outside of parentheses, or to the end, and return that text."""
         depth, first = 0, self._at
         while not self.is_at_end():
@@ -114,7 +114,7 @@ class Tokens:
             depth += token.is_word("(") - token.is_word(")")
             self._at += 1
         if first == self._at:
-            raise self.error("a condition")
+            raise self.error(what)
         return self._text[self._all[first].start : self._all[self._at - 1].stop]
 
     def before_last(self, word: str) -> str:

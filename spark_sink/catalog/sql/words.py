@@ -13,6 +13,7 @@ from spark_sink.catalog.sql.tokens import FormError, Tokens
 Arguments = dict[str, str | int | float | bool]
 
 CONDITION: Final = "LEDGER_SYNTAX"
+FIELD: Final = ("PARTITION", "FIELD")
 
 
 class ProcedureCall(NamedTuple):
@@ -26,14 +27,17 @@ class ProcedureCall(NamedTuple):
 class StatementForm(NamedTuple):
     """A form of statements: the words that it begins with, all of it for errors, and its reader.
 
-    The reader returns the procedure and its arguments. `has_table` says that the name of a table
-    follows the words; without one the statement is about the ledger or the session.
+    The reader returns the procedure and its arguments, None for a statement of Spark's parser that
+    begins so too. `has_table` says that the name of a table follows the words; without one the
+    statement is about the ledger or the session. `is_shared` says that Spark's parser has other
+    statements that begin so.
     """
 
     heads: tuple[tuple[str, ...], ...]
     whole: str
-    read: Callable[[Tokens], tuple[str, Arguments]]
+    read: Callable[[Tokens], tuple[str, Arguments] | None]
     has_table: bool = False
+    is_shared: bool = False
 
 
 def optimize(tokens: Tokens) -> tuple[str, Arguments]:
@@ -104,6 +108,19 @@ def script(tokens: Tokens) -> tuple[str, Arguments]:
     return "atomic", {"script": tokens.before_last("END")}
 
 
+def partition_field(tokens: Tokens) -> tuple[str, Arguments] | None:
+    """Read what follows ALTER TABLE and the table, None for what Spark's parser knows."""
+    if tokens.takes("ADD", *FIELD):
+        return "partition_field", {"add": tokens.until("AS", what="a transform")}
+    if tokens.takes("DROP", *FIELD):
+        return "partition_field", {"drop": tokens.until("AS", what="a transform")}
+    if not tokens.takes("REPLACE", *FIELD):
+        return None
+    dropped = tokens.until("WITH", what="a transform")
+    tokens.needs("WITH")
+    return "partition_field", {"drop": dropped, "add": tokens.until("AS", what="a transform")}
+
+
 def ending(procedure: str) -> Callable[[Tokens], tuple[str, Arguments]]:
     """Return the reader of a word that ends a txn."""
     return lambda _: (procedure, {})
@@ -139,6 +156,14 @@ FORMS: Final = (
     StatementForm((("UNDROP", "TABLE"), ("UNDROP",)), "UNDROP [TABLE] t", undrop, has_table=True),
     StatementForm(
         ((*SHOW, "IN"), (*SHOW, "FROM")), "SHOW CONFLICTS [IN t]", conflicts, has_table=True
+    ),
+    StatementForm(
+        (("ALTER", "TABLE"),),
+        "ALTER TABLE t ADD PARTITION FIELD transform, DROP PARTITION FIELD transform, or REPLACE "
+        "PARTITION FIELD transform WITH transform",
+        partition_field,
+        has_table=True,
+        is_shared=True,
     ),
     StatementForm((SHOW,), "SHOW CONFLICTS [IN t]", conflicts),
     StatementForm((("EXPLAIN", "CONFLICT"),), "EXPLAIN CONFLICT txn", explain),
@@ -192,10 +217,18 @@ def called(
     if form.has_table:
         if tokens.is_at_end():
             return None
-        named = place.table(tokens.name())
+        try:
+            named = place.table(tokens.name())
+        except FormError:
+            if form.is_shared:
+                return None
+            raise
         if named is None:
             return None
-    procedure, arguments = form.read(tokens)
+    read = form.read(tokens)
+    if read is None:
+        return None
+    procedure, arguments = read
     tokens.ends()
     if named is not None:
         return ProcedureCall(named.catalog, procedure, {"table": named.table, **arguments})

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from ledger.arrow.partition_rows import partition_scalar
-from ledger.arrow.schema import TableColumn
+from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.keys import reader
 from ledger.core.predicates.sql_text import sql_of_node
 from ledger.core.predicates.tree import (
@@ -25,12 +25,14 @@ from ledger.core.predicates.tree import (
     connected,
 )
 from ledger.core.predicates.types import STRING, parse_type
+from ledger.definitions.partition_texts import PartitionColumn
 from ledger.expressions.parse import parse
 from ledger.log.wire.file_list import AddFile
 from ledger.snapshot.overlay import file_row
 from ledger.statements.deleting import Deletion, rows_in, wholly_fulfilled
 from ledger.statements.inserting import fulfilling
 from ledger.statements.target import StatementTable
+from spark_sink.catalog.divisions import is_divided_alike
 from spark_sink.catalog.options import OVERWRITE_MODE, REPLACE_WHERE, small
 from spark_sink.catalog.read.conditions import NotUnderstoodError, condition_of
 from spark_sink.catalog.session.open_statements import Question, unsupported
@@ -130,8 +132,7 @@ def check_fulfilled(
 
 def in_partitions(table: StatementTable, adds: Sequence[AddFile]) -> Sequence[Any]:
     """Return the files in the partitions of new files; only these count as read."""
-    columns = [table.schema.find(name) for name in table.schema.partition_columns]
-    keys = [key_reader(column) for column in columns if column is not None]
+    keys = [key_reader(table.schema, divider) for divider in table.schema.divided_by]
 
     def key(values: Sequence[str | None]) -> tuple[Any, ...]:
         return tuple(read(value) for read, value in zip(keys, values, strict=True))
@@ -140,13 +141,21 @@ def in_partitions(table: StatementTable, adds: Sequence[AddFile]) -> Sequence[An
     if not wanted:
         return []
     found = table.read(of_partitions(table, list(wanted.values())))
+    for each in found:
+        if not is_divided_alike(table.schema, table.snapshot.schema_of(each)):
+            raise unsupported(
+                f"file {each.path} of table {table.row.name} was written when the table was "
+                "divided otherwise, and may have rows of the partitions to replace: overwrite with "
+                "a condition, as INSERT INTO t REPLACE WHERE condition, or run OPTIMIZE first"
+            )
     return [each for each in found if key(each.partition) in wanted]
 
 
-def key_reader(column: TableColumn) -> Callable[[str | None], Any]:
+def key_reader(schema: TableSchema, divider: PartitionColumn) -> Callable[[str | None], Any]:
     """Return what tells values of a partition column apart: NaN is NaN, and -0.0 is 0.0."""
-    if not pa.types.is_floating(column.type):
-        return reader(column.declared)
+    column = schema.find(divider.name)
+    if column is None or not pa.types.is_floating(column.type):
+        return reader(divider.type)
 
     def read(text: str | None) -> float | str | None:
         found: float | None = partition_scalar(text, column, "").as_py()
@@ -159,16 +168,15 @@ def of_partitions(table: StatementTable, partitions: Sequence[Sequence[str | Non
     """Return the condition of some partitions; None stands for the whole table if they are many."""
     if len(partitions) > PARTITIONS_MAX:
         return None
-    columns = [table.schema.find(name) for name in table.schema.partition_columns]
+    dividers = table.schema.divided_by
     return connected(
         Or,
         [
             connected(
                 And,
                 [
-                    Compare("<=>", ColumnRef(column.name), value_of(text, column))
-                    for column, text in zip(columns, values, strict=True)
-                    if column is not None
+                    Compare("<=>", ColumnRef(divider.name), value_of(text, divider, table.schema))
+                    for divider, text in zip(dividers, values, strict=True)
                 ],
             )
             for values in partitions
@@ -176,10 +184,12 @@ def of_partitions(table: StatementTable, partitions: Sequence[Sequence[str | Non
     )
 
 
-def value_of(text: str | None, column: TableColumn) -> Node:
+def value_of(text: str | None, divider: PartitionColumn, schema: TableSchema) -> Node:
     """Return the value of a partition column, unknown if no partition is judged by its type."""
-    type_ = STRING if pa.types.is_string(column.type) else parse_type(column.declared)
+    column = schema.find(divider.name)
+    is_text = column is not None and pa.types.is_string(column.type)
+    type_ = STRING if is_text else parse_type(divider.type)
     if type_ is not None:
         return Literal(text, str(type_))
     said = sql_of_node(Literal(text, "void" if text is None else "string"))
-    return Unknown(f"CAST({said} AS {column.declared.upper()})", ())
+    return Unknown(f"CAST({said} AS {divider.type.upper()})", ())

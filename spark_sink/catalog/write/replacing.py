@@ -11,6 +11,7 @@ from typing import Any, Final
 from ledger.arrow.schema import TableSchema
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.conflicts.metadata_diff import IDENTITY_MARK, column_metadata
+from ledger.core.partitions.transforms import transforms_of
 from ledger.errors import LedgerError
 from ledger.expressions.duckdb.conditions import row_condition
 from ledger.expressions.parse import parse
@@ -94,15 +95,26 @@ def partitioning_lost(
     before: TableDefinition, columns: Sequence[Column], made: dict[str, Any]
 ) -> Sequence[str]:
     """Take the partitioning if none is given; return it if it is lost."""
-    there = {column.name.lower(): column.name for column in columns}
-    wanted = [column.lower() for column in before.partition_columns]
-    if not wanted:
+    wanted = before.partition_columns
+    if not made["partition_columns"]:
+        made["partition_columns"] = divided_like(before, columns)
+    if [each.lower() for each in made["partition_columns"]] == [each.lower() for each in wanted]:
         return []
-    if not made["partition_columns"] and there.keys() >= set(wanted):
-        made["partition_columns"] = [there[each] for each in wanted]
-    if [each.lower() for each in made["partition_columns"]] == wanted:
-        return []
-    return [f"the partitioning by {', '.join(before.partition_columns)}"]
+    return [f"the partitioning by {', '.join(wanted)}"] if wanted else []
+
+
+def divided_like(before: TableDefinition, columns: Sequence[Column]) -> list[str]:
+    """Return what divided a table, spelled as the new columns are; [] if that divides them not."""
+    there = {column.name.lower(): column for column in columns}
+    transforms, found = transforms_of(before), []
+    for name in before.partition_columns:
+        transform = transforms.get(name)
+        column = there.get((name if transform is None else transform.column).lower())
+        if column is None or not (transform is None or transform.takes(column.type)):
+            return []
+        now = column.name if transform is None else transform._replace(column=column.name).text
+        found.append(now)
+    return found
 
 
 def places_lost(before: TableDefinition, made: Mapping[str, Any]) -> Sequence[str]:

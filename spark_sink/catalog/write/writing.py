@@ -23,6 +23,7 @@ from ledger.statements.marking import ChangedFiles
 from ledger.statements.target import StatementTable
 from ledger.work.writes import coarse_write
 from spark_sink.catalog.columns import computed_columns
+from spark_sink.catalog.divisions import check_sortable, division_answers
 from spark_sink.catalog.options import SINK, WRITE, check_options
 from spark_sink.catalog.read.conditions import condition_of, is_understood
 from spark_sink.catalog.read.files import check_names, hadoop
@@ -64,6 +65,8 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         check_batch(asked, txn)
         check_meant(table, asked)
         check_names(table.schema)
+        if mode not in REWRITES:
+            check_sortable(table.schema)
         table.schema.check_holds_rows()
         below = ""
         if is_in_folders(table.row):
@@ -84,6 +87,7 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         "below": below,
         "writer": table.work.writer.name,
         "computed": computed_columns(table.schema),
+        "divided": division_answers(table.schema),
         "filtered": [
             column.physical for column in table.schema.data_columns if column.name in filtered
         ],
@@ -196,7 +200,9 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
         return ChangedRows()
     note_batch(asked, txn.txn, table.number)
     table.work.files.note(table.definition.location, storage, paths, table.definition)
-    adds = added_by_footers(storage, table.schema, paths).files
+    results = asked.get("results")
+    made = None if results is None else [tuple(each) for each in results]
+    adds = added_by_footers(storage, table.schema, paths, made).files
     check_written(table, adds, asked)
     is_unknown = write.is_alone and "stream" not in asked
     if is_unknown and not is_in_folders(table.row) and not table.is_new:

@@ -45,7 +45,7 @@ public final class LedgerParser extends SparkSqlParser {
                 new String[] {
                     "OPTIMIZE", "VACUUM", "RESTORE", "UNDROP", "COMMIT", "ROLLBACK", "BEGIN",
                     "START TRANSACTION", "DESCRIBE HISTORY", "DESC HISTORY", "DESCRIBE DETAIL",
-                    "DESC DETAIL", "SHOW CONFLICTS", "EXPLAIN CONFLICT"
+                    "DESC DETAIL", "SHOW CONFLICTS", "EXPLAIN CONFLICT", "ALTER TABLE"
                 }));
 
     private final SparkSession session;

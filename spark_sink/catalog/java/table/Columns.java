@@ -121,6 +121,8 @@ final class Columns {
             MapType map = (MapType) type;
             return "map<" + text(map.keyType()) + "," + text(map.valueType()) + ">";
         }
+        // Of a text with a named collation Spark would say that; the usual one needs no name.
+        if (type.equals(StringType$.MODULE$)) return "string";
         if (!(type instanceof StructType)) return type.sql().toLowerCase(java.util.Locale.ROOT);
         StringBuilder said = new StringBuilder("struct<");
         StructField[] fields = ((StructType) type).fields();

@@ -96,6 +96,8 @@ public class DefaultSource implements SupportsCatalogOptions, DataSourceRegister
     }
 
     public Table getTable(StructType schema, Transform[] partitions, Map<String, String> given) {
-        return table(new CaseInsensitiveStringMap(given));
+        Table found = table(new CaseInsensitiveStringMap(given));
+        if (found instanceof LedgerTable) ((LedgerTable) found).byFormat = true;
+        return found;
     }
 }

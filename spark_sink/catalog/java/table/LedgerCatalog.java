@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchViewException;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Changelog;
 import org.apache.spark.sql.connector.catalog.ChangelogContext;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
@@ -27,6 +29,7 @@ import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.TransactionalCatalogPlugin;
 import org.apache.spark.sql.connector.catalog.View;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.catalog.transactions.Transaction;
 import org.apache.spark.sql.connector.catalog.transactions.TransactionInfo;
@@ -43,7 +46,8 @@ import scala.Option;
  * A statement that writes has a txn of the ledger, and a copy of the catalog that knows it.
  */
 public class LedgerCatalog
-    implements RelationCatalog, SupportsNamespaces, TransactionalCatalogPlugin, ProcedureCatalog {
+    implements RelationCatalog, SupportsNamespaces, TransactionalCatalogPlugin, ProcedureCatalog,
+        FunctionCatalog {
     private String name;
     private String txn = "";
 
@@ -186,15 +190,7 @@ public class LedgerCatalog
         asked.set("constraints", Constraints.toJson(info.constraints()));
         Map replaces = Statement.replaces();
         if (replaces != null) asked.set("replaces", Json.tree(replaces));
-        ArrayNode told = asked.putArray("partition");
-        for (int i = 0; i < partitions.length; i++) {
-            if (!partitions[i].name().equals("identity")) {
-                throw new Refused(
-                    "LEDGER_UNSUPPORTED",
-                    "a table must be partitioned by columns, got " + partitions[i].describe());
-            }
-            told.add(String.join(".", partitions[i].references()[0].fieldNames()));
-        }
+        asked.set("partition", Transforms.toJson(partitions));
         return new LedgerTable(this, ask("create", asked));
     }
 
@@ -293,6 +289,19 @@ public class LedgerCatalog
         public void close() {
             own.ask("close", Json.object());
         }
+    }
+
+    // Functions: those by which Spark brings rows together before they are written.
+
+    public Identifier[] listFunctions(String[] space) {
+        return new Identifier[0];
+    }
+
+    public UnboundFunction loadFunction(Identifier function) throws NoSuchFunctionException {
+        boolean isPlain = function.namespace().length == 0;
+        PartitionFunction found = isPlain ? PartitionFunction.named(function.name()) : null;
+        if (found == null) throw new NoSuchFunctionException(function);
+        return (UnboundFunction) found;
     }
 
     // Procedures.

@@ -17,7 +17,6 @@ import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 import org.apache.spark.sql.connector.catalog.TableChange;
-import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -36,17 +35,15 @@ class LedgerTable extends FileRelation
         SupportsMetadataColumns, SupportsPartitionManagement, SupportsSchemaEvolution {
     /** Whether a MERGE marks rows of it, which Spark would check by their columns: all NULL. */
     private boolean mergesByMarks;
+    /** Whether a stream named it by its format: then Spark finds no function of the catalog. */
+    boolean byFormat;
 
     LedgerTable(LedgerCatalog catalog, JsonNode answer) {
         super(catalog, answer);
     }
 
     public Transform[] partitioning() {
-        Transform[] all = new Transform[partitionColumns.length];
-        for (int i = 0; i < all.length; i++) {
-            all[i] = Expressions.identity(Identifiers.quoted(partitionColumns[i]));
-        }
-        return all;
+        return Transforms.of(Json.at(answer, "divided"));
     }
 
     public Constraint[] constraints() {
@@ -151,9 +148,16 @@ class LedgerTable extends FileRelation
 
     // Partitions, for SHOW PARTITIONS.
 
+    /** The results of a transform are texts, under the text of the transform. */
     public StructType partitionSchema() {
         StructType found = new StructType();
-        for (int i = 0; i < partitionColumns.length; i++) found = found.add(constants.fields()[i]);
+        JsonNode divided = Json.at(answer, "divided");
+        for (int i = 0; i < divided.size(); i++) {
+            String name = Json.text(Json.item(divided, i), "name");
+            boolean isColumn = Json.text(Json.item(divided, i), "kind").isEmpty();
+            if (isColumn) found = found.add(constants.fields()[constants.fieldIndex(name)]);
+            else found = found.add(name, DataTypes.StringType);
+        }
         return found;
     }
 

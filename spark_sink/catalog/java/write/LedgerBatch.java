@@ -3,9 +3,9 @@ package lakeledger;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
@@ -31,7 +31,6 @@ import org.apache.spark.sql.execution.datasources.WriteTaskResult;
 import org.apache.spark.sql.execution.datasources.v2.FileBatchWrite;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetWrite;
 import org.apache.spark.sql.types.MetadataBuilder;
-import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
@@ -53,7 +52,7 @@ class LedgerBatch implements BatchWrite {
     /** The job that writes files, null for a write without rows. */
     private FileBatchWrite inner;
     private Attribute[] all;
-    private boolean hasTextPartition;
+    private Division division;
 
     LedgerBatch(LedgerWriteBuilder what, boolean streamed) {
         this.what = what;
@@ -99,21 +98,13 @@ class LedgerBatch implements BatchWrite {
         FileOutputFormat.setOutputPath(job, new Path(folder));
         StructType given =
             (StructType) CharVarcharUtils.replaceCharVarcharWithStringInSchema(what.info.schema());
-        List inside = Arrays.asList(what.table.partitionColumns);
-        List attributes = Scala.list(DataTypeUtils.toAttributes(nullable(given, inside)));
+        JsonNode divided = Json.at(staged, "divided");
+        List attributes = Scala.list(DataTypeUtils.toAttributes(nullable(given, divided)));
         all = (Attribute[]) attributes.toArray(new Attribute[0]);
-        List dataColumns = new java.util.ArrayList();
-        Attribute[] partitionColumns = new Attribute[inside.size()];
+        division = new Division(divided, all);
         StructType stored = new StructType();
         for (int i = 0; i < all.length; i++) {
-            int place = inside.indexOf(all[i].name());
-            if (place >= 0) {
-                partitionColumns[place] = all[i];
-                hasTextPartition = hasTextPartition || all[i].dataType() instanceof StringType;
-            } else {
-                dataColumns.add(all[i]);
-                stored = stored.add(stored(given.fields()[i]));
-            }
+            if (division.stored.contains(all[i])) stored = stored.add(stored(given.fields()[i]));
         }
         OutputWriterFactory writers =
             new ParquetWrite(
@@ -140,9 +131,9 @@ class LedgerBatch implements BatchWrite {
                 id,
                 new SerializableConfiguration(parquet),
                 writers,
-                Scala.seq(attributes),
-                Scala.seq(dataColumns),
-                Scala.seq(Arrays.asList(partitionColumns)),
+                Scala.seq(division.rows),
+                Scala.seq(division.stored),
+                Scala.seq(division.partitions),
                 Option.apply(null),
                 folder,
                 Scala.map(new HashMap()),
@@ -151,13 +142,18 @@ class LedgerBatch implements BatchWrite {
                 Scala.seq(new java.util.ArrayList()));
         DirectCommit commit =
             new DirectCommit(
-                folder, Json.text(staged, "below"), Json.text(staged, "writer"));
+                folder, Json.text(staged, "below"), Json.text(staged, "writer"),
+                division.derived);
         commit.setupJob(job);
         return new FileBatchWrite(job, description, commit);
     }
 
     /** The writer of partitions trusts "not null", though an empty text becomes NULL. */
-    private static StructType nullable(StructType given, List inside) {
+    private static StructType nullable(StructType given, JsonNode divided) {
+        HashSet inside = new HashSet();
+        for (int i = 0; i < divided.size(); i++) {
+            inside.add(Json.text(Json.item(divided, i), "column"));
+        }
         StructType made = new StructType();
         for (int i = 0; i < given.length(); i++) {
             StructField field = given.fields()[i];
@@ -185,9 +181,7 @@ class LedgerBatch implements BatchWrite {
         if (inner == null) return null;
         keepCalendar();
         DataWriterFactory factory = inner.createBatchWriterFactory(info);
-        if (hasTextPartition) {
-            factory = new EmptyAsNull(factory, all, what.table.partitionColumns);
-        }
+        factory = division.over(factory);
         boolean rewrites = what.operation != null;
         return new ComputedColumns(staged, what.table.catalog.name(), all, rewrites).over(factory);
     }
@@ -247,10 +241,18 @@ class LedgerBatch implements BatchWrite {
 
     private void tellFiles(WriterCommitMessage[] messages) {
         ArrayNode files = told.putArray("files");
+        boolean hasResults = division != null && division.hasResults();
+        ArrayNode results = hasResults ? told.putArray("results") : null;
         for (int i = 0; i < messages.length; i++) {
             if (!(messages[i] instanceof WriteTaskResult)) continue;
             List made = (List) ((WriteTaskResult) messages[i]).commitMsg().obj();
-            for (Object item : made) files.add((String) item);
+            for (Object item : made) {
+                String[] each = (String[]) item;
+                files.add(each[0]);
+                if (!hasResults) continue;
+                ArrayNode own = results.addArray();
+                for (int k = 1; k < each.length; k++) own.add(each[k]);
+            }
         }
     }
 }

@@ -3,6 +3,7 @@ package lakeledger;
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.spark.sql.connector.distributions.Distribution;
 import org.apache.spark.sql.connector.distributions.Distributions;
+import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.NullOrdering;
@@ -76,22 +77,37 @@ class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
             return what.mode + " " + what.table.name();
         }
 
-        private NamedReference[] columns() {
-            NamedReference[] all = new NamedReference[what.table.partitionColumns.length];
-            for (int i = 0; i < all.length; i++) {
-                all[i] = Identifiers.column(what.table.partitionColumns[i]);
+        /** What divides files: Spark looks its functions up in the catalog. */
+        private Expression[] divided() {
+            JsonNode all = Json.at(what.table.answer, "divided");
+            Expression[] found = new Expression[all.size()];
+            for (int i = 0; i < found.length; i++) found[i] = key(Json.item(all, i));
+            return found;
+        }
+
+        private Expression key(JsonNode each) {
+            NamedReference column = Identifiers.column(Json.text(each, "column"));
+            String kind = Json.text(each, "kind");
+            if (kind.isEmpty()) return (Expression) column;
+            if (what.table.byFormat) {
+                throw new Refused(
+                    "LEDGER_UNSUPPORTED",
+                    "a stream into table " + what.table.name() + ", which " + kind + " of column "
+                        + Json.text(each, "column") + " divides, must end with toTable('"
+                        + what.table.name() + "'), got the format lakeledger");
             }
-            return all;
+            String name = PartitionFunction.name(kind, Json.at(each, "width").asInt());
+            return (Expression) Expressions.apply(name, new Expression[] {column});
         }
 
         /** Rows of a computed partition are not known yet: they come in the order of its sources. */
         public Distribution requiredDistribution() {
-            NamedReference[] columns = columns();
+            Expression[] divided = divided();
             if (Json.at(what.table.answer, "computed_partition").asBoolean()) {
                 return (Distribution) Distributions.unspecified();
             }
-            if (columns.length == 0) return (Distribution) Distributions.unspecified();
-            return (Distribution) Distributions.clustered(columns);
+            if (divided.length == 0) return (Distribution) Distributions.unspecified();
+            return (Distribution) Distributions.clustered(divided);
         }
 
         public boolean distributionStrictlyRequired() {
@@ -104,7 +120,7 @@ class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
             for (int i = 0; i < all.length; i++) {
                 JsonNode key = Json.item(keys, i);
                 all[i] = Expressions.sort(
-                    Identifiers.column(Json.text(key, "column")),
+                    key(key),
                     Json.at(key, "descending").asBoolean()
                         ? SortDirection.DESCENDING : SortDirection.ASCENDING,
                     Json.at(key, "nulls_first").asBoolean()
