@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from warnings import warn
 
 from ledger.clock import Clock, SystemClock
+from ledger.config.address import Address
 from ledger.config.search import client_for, find_address
 from ledger.config.settings import CATALOG_DEFAULT, ClientSettings, checked_timeout
 from ledger.core.lists.valid_lists import ValidTxnList
@@ -67,6 +68,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         catalog: str = CATALOG_DEFAULT,
         open_reads: Callable[[], Reads] | None = None,
         application: str | None = None,
+        user: str | None = None,
         settings: ClientSettings | None = None,
         clock: Clock | None = None,
         open_channel: Callable[[Log, int], Channel] = Channel.open,
@@ -80,7 +82,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
             )
         # First, while there is nothing yet to close.
         check_name_of("a catalog", catalog)
-        labels, zone = Labels.of_process(application), zone_named(time_zone)
+        labels, zone = Labels.of_process(application, user), zone_named(time_zone)
         self._settings = settings or ClientSettings()
         created = read_genesis(log, self._settings.timeout_s)
         self.id, self.name, self.catalog = created.ledger, created.name, catalog
@@ -111,6 +113,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         reads: Reads | None = None,
         client: Mapping[str, Any] | None = None,
         application: str | None = None,
+        user: str | None = None,
         timeout_s: float = 30.0,
         lease_s: float | None = None,
         log: Log | None = None,
@@ -119,19 +122,19 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
     ) -> Self:
         """Connect to a ledger: the named one, else the one of the environment or of this host.
 
-        `client` holds librdkafka settings, such as the login (else LAKELEDGER_CLIENT_CONFIG names a
-        file of them). `catalog` is the catalog of table names (LAKELEDGER_CATALOG, else `main`).
-        `reads` answers reads; by default the rows of this host, or `HttpReads` if
-        LAKELEDGER_READS_URL is set. `log` replaces Kafka in tests. The caller closes them. New
-        tables without a location lie below `warehouse` (LAKELEDGER_WAREHOUSE, else a folder beside
-        the rows of a local ledger); LAKELEDGER_PUBLISH=delta publishes them. Conditions are read in
-        `time_zone`. Calls wait `timeout_s`. Open txns end after `lease_s` of silence, from 0.5 s
-        (else LAKELEDGER_LEASE_S, else the ledger's); a long call in C is silence too.
+        `client` holds librdkafka settings (else LAKELEDGER_CLIENT_CONFIG names a file of them).
+        `catalog` is the catalog of names (LAKELEDGER_CATALOG, else `main`). `reads` answers reads
+        (else the rows of this host, or `HttpReads` of LAKELEDGER_READS_URL); `log` replaces Kafka
+        in tests. The caller closes them. New tables without a location lie below `warehouse`
+        (LAKELEDGER_WAREHOUSE, else a folder beside the rows of a local ledger), published as
+        LAKELEDGER_PUBLISH says. Conditions are read in `time_zone`. `application` and `user` are
+        shown with txns. Calls wait `timeout_s`. Open txns end after `lease_s` of silence, from 0.5
+        s (else LAKELEDGER_LEASE_S, else the ledger's); a long call in C is silence.
 
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away.
         """
         settings = ClientSettings(timeout_s=checked_timeout(timeout_s), lease_s=lease_s)
-        address, new_tables = None, NewTables(text_of(warehouse or ""))
+        address, new_tables = None, new_tables_of(warehouse)
         open_channel: Callable[[Log, int], Channel] = Channel.open
         with ExitStack() as own:
             if log is None:
@@ -142,8 +145,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
                 client = client_for(address) if client is None else client
                 catalog = configured.catalog if catalog is None else catalog
                 settings = settings if lease_s else replace(settings, lease_s=configured.lease_s)
-                place = text_of(warehouse or configured.warehouse or address.warehouse)
-                new_tables = NewTables(place, configured.publish or "")
+                new_tables = new_tables_of(warehouse, configured, address)
                 log = (make_log := partial(KafkaLog, *where, client=client))()
                 own.callback(log.close)
                 open_channel = LINES.opener((where, frozen(client)), make_log)
@@ -152,6 +154,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
                 catalog=CATALOG_DEFAULT if catalog is None else catalog,
                 open_reads=lambda: open_rows(address) if reads is None else reads,
                 application=application,
+                user=user,
                 settings=settings,
                 open_channel=open_channel,
                 time_zone=time_zone,
@@ -166,6 +169,11 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
     def token(self) -> Token:
         """The position of this client's last write. A read with it sees that write."""
         return self._view.token()
+
+    @property
+    def warehouse(self) -> str:
+        """The folder below which new tables without a location lie, "" without one."""
+        return self._names.new_tables.warehouse
 
     def snapshot(self) -> ValidTxnList:
         """Return the valid txns of a reader without a txn; this client's commits are included."""
@@ -217,6 +225,18 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
 
     def __repr__(self) -> str:
         return f"<Ledger {self.name} ({self.id}), catalog {self.catalog}, at {self.token}>"
+
+
+def new_tables_of(
+    warehouse: str | PathLike[str] | None,
+    configured: "Settings | None" = None,
+    address: Address | None = None,
+) -> NewTables:
+    """Return what new tables get that name none of it; a given `warehouse` goes first."""
+    if configured is None or address is None:
+        return NewTables(text_of(warehouse or ""))
+    place = text_of(warehouse or configured.warehouse or address.warehouse)
+    return NewTables(place, configured.publish or "")
 
 
 def traced_settings() -> "Settings":

@@ -25,6 +25,7 @@ from ledger.reads.port import (
     AppRow,
     ConflictRow,
     Counts,
+    DefinitionRow,
     FileChange,
     FileRow,
     HistoryRow,
@@ -148,6 +149,14 @@ class StoreReads(RowsInTurn, Reads):
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
         rows = self._fresh()
         return lookups.definition(rows, whole_number("table", table), self._applied(position))
+
+    @in_turn
+    def definitions(
+        self, table: int, position: int | None = None, *, after: int = 0, limit: int | None = None
+    ) -> Sequence[DefinitionRow]:
+        rows, number, place = self._fresh(), whole_number("table", table), self._applied(position)
+        behind, most = whole_number("after", after), whole_or_none("limit", limit)
+        return list(lookups.definitions_behind(rows, number, place, behind, most))
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         check_reads(reads, bounds)

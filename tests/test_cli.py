@@ -33,6 +33,7 @@ COMMANDS = {
     "conflict whatif",
     "diff",
     "import delta",
+    "import iceberg",
     "init",
     "log tail",
     "log verify",

@@ -79,6 +79,8 @@ FAILURES = [
     ("serve cache --output json", "SettingsError", ExitCode.USAGE),
     ("import delta nowhere --table t --output json", "BadParameter", ExitCode.USAGE),
     ("import delta file:///a%2 --table t --output json", "BadParameter", ExitCode.USAGE),
+    ("import iceberg nowhere --output json", "MissingParameter", ExitCode.USAGE),
+    ("import iceberg nowhere --table t --output json", "LedgerDownError", ExitCode.USAGE),
     ("config show --set x=1 --output json", "SettingsError", ExitCode.USAGE),
 ]
 

@@ -44,6 +44,7 @@ LAYERS: Final = {
         "ledger.version",
     ),
     **{room: (*ROOMS[: ROOMS.index(room) + 1], *SEEN_BY_CLIENTS) for room in ROOMS},
+    "ledger.tables": (*ROOMS[:-1], *SEEN_BY_CLIENTS, "ledger.iceberg"),
     # The command line runs all the others.
     "ledger.cli": ("ledger", "projections", "spark_sink"),
     "ledger": ("ledger",),
@@ -70,6 +71,7 @@ LIBRARIES: Final = {
         "ledger.log.wire.codec",
         "ledger.log.wire.file_list_avro",
         "ledger.backup.container",
+        "ledger.iceberg.manifests.avro_files",
     ),
     "duckdb": (*("ledger.expressions.duckdb", "ledger.snapshot", "ledger.statements"),),
     "opentelemetry": ("ledger.tracing",),
@@ -89,7 +91,8 @@ LIBRARIES: Final = {
     "pyarrow": (
         *("ledger.backup.s3", "ledger.delta.parquet", "ledger.arrow", "ledger.files"),
         *("ledger.expressions.duckdb", "ledger.snapshot", "ledger.statements", "ledger.tables"),
-        *("projections.delta", "spark_sink"),
+        *("projections.delta", "spark_sink", "ledger.iceberg"),
+        "projections.iceberg.served.file_statistics",
     ),
     "pandas": ("ledger.snapshot", "spark_sink"),
     "starlette": ("projections.web",),

@@ -102,6 +102,11 @@ ROLES: Final = (
         "Write a Delta log for every table whose property `lakeledger.publish` is `delta`.",
     ),
     (
+        "iceberg",
+        "ledger.cli.roles.iceberg:serve_iceberg",
+        "Answer clients of Apache Iceberg as a REST catalog: they read and write the tables.",
+    ),
+    (
         "notifier",
         "ledger.cli.roles.notifier:serve_notifier",
         "Tell webhooks, a topic or a lineage server of each commit and each lost conflict.",

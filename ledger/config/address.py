@@ -23,6 +23,7 @@ LEDGER: Final = "LAKELEDGER_LEDGER"
 STORE: Final = "LAKELEDGER_STORE"
 READS_URL: Final = "LAKELEDGER_READS_URL"
 PUBLISHER_URL: Final = "LAKELEDGER_PUBLISHER_URL"
+ICEBERG_URL: Final = "LAKELEDGER_ICEBERG_URL"
 HOME: Final = "LAKELEDGER_HOME"
 LEDGER_DEFAULT: Final = "lake"
 FILE_NAME: Final = "address.json"
@@ -33,6 +34,7 @@ FIELDS: Final = {
     "store": False,
     "reads_url": False,
     "publisher_url": False,
+    "iceberg_url": False,
     "client_config": False,
     "token_file": False,
     "ca_file": False,
@@ -52,7 +54,8 @@ class Address:
     """Kafka's `host:port`, the ledger's name, and where its rows are read.
 
     Rows are read from a folder on this host or, without one, from a follower's HTTP at a URL. The
-    publisher, if there is one, answers HTTP at `publisher_url`. A ledger that was made secure has
+    publisher, if there is one, answers HTTP at `publisher_url`, and the Iceberg catalog at
+    `iceberg_url`. A ledger that was made secure has
     the files with which clients of this machine log in.
     """
 
@@ -64,6 +67,7 @@ class Address:
     client_config: Path | None = None
     token_file: Path | None = None
     ca_file: Path | None = None
+    iceberg_url: str | None = None
 
     @property
     def warehouse(self) -> str:
@@ -117,6 +121,7 @@ class Address:
             ledger=str(found["ledger"]),
             reads_url=found["reads_url"],
             publisher_url=found["publisher_url"],
+            iceberg_url=found["iceberg_url"],
             **paths,
         )
 

@@ -23,6 +23,7 @@ from ledger.config.settings import (
     CacheSettings,
     FeederSettings,
     FollowerSettings,
+    IcebergSettings,
     NotifierSettings,
     PublisherSettings,
     SequencerSettings,
@@ -60,6 +61,7 @@ class Settings:
         store: the folder of the rows; the follower writes them, others of this host read them.
         reads_url: where a follower of another host answers HTTP, in the place of `store`.
         publisher_url: where the publisher answers HTTP, for `lakeledger status`.
+        iceberg_url: where the Iceberg catalog answers HTTP, for `lakeledger status`.
         home: where ledgers of this machine keep their data.
         warehouse: the folder, or the URI, below which new tables without a location lie.
         publish: how new tables that clients here make are published, if they do not say: `delta`.
@@ -76,6 +78,7 @@ class Settings:
     store: Path | None = None
     reads_url: str | None = None
     publisher_url: str | None = None
+    iceberg_url: str | None = None
     home: Path | None = None
     warehouse: str | None = None
     publish: Literal["delta"] | None = None
@@ -90,6 +93,7 @@ class Settings:
     cache: CacheSettings = field(default_factory=CacheSettings)
     publisher: PublisherSettings = field(default_factory=PublisherSettings)
     notifier: NotifierSettings = field(default_factory=NotifierSettings)
+    iceberg: IcebergSettings = field(default_factory=IcebergSettings)
     web: WebSettings = field(default_factory=WebSettings)
 
     def client(self) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ledger.config.address import (
     BOOTSTRAP,
     FILE_NAME,
+    ICEBERG_URL,
     LEDGER,
     LEDGER_DEFAULT,
     PUBLISHER_URL,
@@ -73,6 +74,8 @@ def find_address(
         raise not_one(here, ledger, environ)
     if url := environ.get(PUBLISHER_URL):
         found = [replace(found[0], publisher_url=url)]
+    if url := environ.get(ICEBERG_URL):
+        found = [replace(found[0], iceberg_url=url)]
     if url := environ.get(READS_URL):
         return replace(found[0], store=None, reads_url=url)
     store = environ.get(STORE)

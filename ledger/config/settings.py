@@ -186,6 +186,19 @@ class NotifierSettings:
         return any((self.webhook, self.topic, self.openlineage))
 
 
+@dataclass(frozen=True, slots=True)
+class IcebergSettings:
+    """Where an Iceberg REST catalog answers, and which tables may be registered.
+
+    `http` and `hosts` are as for a follower. `register` are folders and URIs, with commas between
+    them: a table of another catalog may be registered if its metadata and its files lie below one.
+    """
+
+    http: str = "127.0.0.1:8186"
+    hosts: str = ""
+    register: str = ""
+
+
 CacheSource = Literal["events", "published"]
 
 

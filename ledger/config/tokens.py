@@ -1,7 +1,8 @@
 """Bearer tokens of HTTP: how one is made, and the file of a server that lists the known ones.
 
-The file has a token a line: its name, the SHA-256 of the token, and when it expires. A token has
-256 random bits, so its hash cannot be searched for, and the file does not give it away.
+The file has a token a line: its name, the SHA-256 of the token, when it expires, and `write` if it
+may make changes. A token has 256 random bits, so its hash cannot be searched for, and the file does
+not give it away.
 """
 
 import hashlib
@@ -23,21 +24,31 @@ PREFIX: Final = "lkl_"
 
 RANDOM_BYTES: Final = 32
 NEVER: Final = "never"
+WRITE: Final = "write"
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
 COMMENT: Final = "#"
-HEAD: Final = "# Tokens of HTTP, a line each: name, SHA-256, expiry. Made by `lakeledger token`.\n"
+HEAD: Final = (
+    "# Tokens of HTTP, a line each: name, SHA-256, expiry, and `write` for one that may make "
+    "changes. Made by `lakeledger token`.\n"
+)
 
 
 class KnownToken(NamedTuple):
-    """A token as its server knows it; `expires_ms` is its end in ms since 1970, None = never."""
+    """A token as its server knows it; `expires_ms` is its end in ms since 1970, None = never.
+
+    Every token may read. Only one that `may_write` makes changes where a server offers them.
+    """
 
     name: str
     digest: str
     expires_ms: int | None
+    may_write: bool = False
 
     @classmethod
-    def made(cls, name: str, expires_ms: int | None) -> tuple[Self, str]:
+    def made(
+        cls, name: str, expires_ms: int | None, *, may_write: bool = False
+    ) -> tuple[Self, str]:
         """Return a new token as its server knows it, and the token itself."""
         if not NAME.fullmatch(name):
             raise SettingsError(
@@ -45,7 +56,7 @@ class KnownToken(NamedTuple):
                 f"{name!r}"
             )
         token = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
-        return cls(name, digest_of(token), expires_ms), token
+        return cls(name, digest_of(token), expires_ms, may_write), token
 
     def is_expired(self, now_ms: int) -> bool:
         """Return whether the token counts no more."""
@@ -54,7 +65,8 @@ class KnownToken(NamedTuple):
     def line(self) -> str:
         """Return the line of the file."""
         ends = NEVER if self.expires_ms is None else time_text(self.expires_ms)
-        return f"{self.name} {self.digest} {ends}\n"
+        words = (self.name, self.digest, ends, *((WRITE,) if self.may_write else ()))
+        return f"{' '.join(words)}\n"
 
 
 def digest_of(token: str) -> str:
@@ -98,17 +110,18 @@ def tokens_in(text: str, file: Path) -> Iterator[KnownToken]:
             known = token_of_words(*words)
         except (TypeError, ValueError):
             raise SettingsError(
-                f"line {number} of {file} must be a name, 64 hex digits and a time or {NEVER!r}; "
-                "make tokens with: lakeledger token new"
+                f"line {number} of {file} must be a name, 64 hex digits, a time or {NEVER!r}, and "
+                f"{WRITE!r} or nothing; make tokens with: lakeledger token new"
             ) from None
         yield known
 
 
-def token_of_words(name: str, digest: str, ends: str) -> KnownToken:
+def token_of_words(name: str, digest: str, ends: str, right: str = "") -> KnownToken:
     """Return the token of a line's words; raises ValueError."""
-    if not NAME.fullmatch(name) or not DIGEST.fullmatch(digest):
+    if not NAME.fullmatch(name) or not DIGEST.fullmatch(digest) or right not in {"", WRITE}:
         raise ValueError(name)
-    return KnownToken(name, digest.lower(), None if ends == NEVER else time_ms(ends))
+    ends_ms = None if ends == NEVER else time_ms(ends)
+    return KnownToken(name, digest.lower(), ends_ms, may_write=bool(right))
 
 
 def time_ms(text: str) -> int:

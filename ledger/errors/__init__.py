@@ -53,6 +53,7 @@ LedgerError
 │   └── DiskFullError        no room on the disk, or no more of a quota
 ├── UnreadableTableError     a scan would show other rows than the table holds
 ├── DeltaLogError            the log of a Delta table is damaged or incomplete
+├── IcebergTableError        the metadata of an Iceberg table is damaged or incomplete
 ├── ReadsUnavailableError    the read model does not answer
 │   └── ReadsRefusedError    its server refuses this client, or is not trusted
 ├── LogRewrittenError        the log lost an end that was seen, and went on without it

@@ -1,4 +1,4 @@
-"""Errors that concern a table: its name, its versions, its columns, its files, its Delta log."""
+"""Errors that concern a table: its name, versions, columns and files, and where it came from."""
 
 from collections.abc import Mapping
 
@@ -87,6 +87,18 @@ class DeltaLogError(LedgerError):
     def __init__(self, file: str, what: str) -> None:
         super().__init__(
             f"the Delta log is damaged at {file}: {what}. Nothing from there on was imported; "
+            "restore the file from a copy, then start the import again"
+        )
+        self.file = file
+        self.what = what
+
+
+class IcebergTableError(LedgerError):
+    """The metadata of an Iceberg table is damaged or incomplete at `file`; `what` says how."""
+
+    def __init__(self, file: str, what: str) -> None:
+        super().__init__(
+            f"the Iceberg table is damaged at {file}: {what}. Nothing from there on was imported; "
             "restore the file from a copy, then start the import again"
         )
         self.file = file

@@ -2,11 +2,12 @@
 
 A vector is a bitmap of row numbers: a magic number, then RoaringBitmap's portable form of 64 bits.
 It lies in a file of several vectors, behind its size and before its checksum, or in the log itself.
+The files of Delta and of Iceberg begin otherwise, and have the vectors alike.
 """
 
 import struct
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid4
 from zlib import crc32
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from pyroaring import BitMap, BitMap64
 from ledger.errors import UnreadableTableError
 from ledger.files.storage import Storage
 from ledger.log.wire.file_extras import DeletionVector
-from ledger.log.wire.inline_vectors import MAGIC, decoded, inline_bytes
+from ledger.log.wire.inline_vectors import MAGIC, decoded, encoded, inline_bytes
 
 DeletedRows = BitMap64
 """The numbers of the deleted rows of a file."""
@@ -25,6 +26,9 @@ UUID_CHARACTERS: Final = 20
 UUID_BYTES: Final = 16
 NATIVE_MAGIC: Final = 1681511376
 FORMAT_VERSION: Final = 1
+PUFFIN_SUFFIX: Final = ".puffin"
+PUFFIN: Final = b"PFA1"
+"""A file of vectors that a writer of Iceberg left: each lies in it as in a file of Delta."""
 MAGIC_FORM: Final = struct.Struct("<i")
 SIZE_FORM: Final = struct.Struct(">i")
 CHECKSUM_FORM: Final = struct.Struct(">I")
@@ -79,8 +83,9 @@ def stored(storage: Storage, vector: DeletionVector) -> bytes:
     path = path_of(vector)
     with storage.open(path) as stream:
         stream.seek(0)
-        version = stream.read(1)
-        if vector.offset is not None and version != bytes([FORMAT_VERSION]):
+        head = stream.read(len(PUFFIN))
+        is_known = head[:1] == bytes([FORMAT_VERSION]) or head == PUFFIN
+        if vector.offset is not None and not is_known:
             raise ValueError(f"{path} is no file of deletion vectors of a known version")
         stream.seek(vector.offset or 0)
         data = stream.read(SIZE_FORM.size + vector.size + CHECKSUM_FORM.size)
@@ -94,6 +99,21 @@ def stored(storage: Storage, vector: DeletionVector) -> bytes:
     return bytes(bits)
 
 
+def write_vector(storage: Storage, vector: DeletionVector) -> DeletionVector:
+    """Write the rows of a vector of the log to a file of its own, and return the vector there.
+
+    Raises as `Storage.write`.
+    """
+    number = uuid4()
+    data = inline_bytes(vector)
+    place = encoded(number.bytes)
+    form = bytes([FORMAT_VERSION])
+    written = DeletionVector("u", place, len(form), len(data), vector.cardinality)
+    checked = SIZE_FORM.pack(len(data)) + data + CHECKSUM_FORM.pack(crc32(data))
+    storage.write(path_of(written), form + checked)
+    return written
+
+
 def path_of(vector: DeletionVector) -> str:
     """Return the path of the file of a vector, relative or absolute; raises ValueError."""
     if vector.storage == "p":
@@ -104,6 +124,12 @@ def path_of(vector: DeletionVector) -> str:
     number = UUID(bytes=decoded(name)[:UUID_BYTES])
     folder = f"{prefix}/" if prefix else ""
     return f"{folder}deletion_vector_{number}.bin"
+
+
+def is_in_puffin(vector: DeletionVector) -> bool:
+    """Return whether a vector lies in a file that a writer of Iceberg left, by its name."""
+    has_place = vector.storage == "p" and vector.offset is not None
+    return has_place and vector.place.endswith(PUFFIN_SUFFIX)
 
 
 def bitmap(data: bytes) -> BitMap64:

@@ -121,6 +121,9 @@ def places_of(
         place = by_number.get(field_number(field)) if is_mapped else None
         if place is None and name is not None:
             place = by_name.get(name, by_name.get(name.lower()))
+            has_id = place is not None and field_number(given[place])
+            if is_mapped and field_number(field) and has_id:
+                place = None  # Its id says that it is another field.
         yield place, inner
 
 

@@ -5,20 +5,35 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ledger.arrow.schema import TableSchema
+from ledger.arrow.type_fields import field_number
 from ledger.core.partitions.names import Values, unescaped
 from ledger.core.partitions.values import HIVE_NULL
 from ledger.core.predicates.types import Kind, parse_type
 from ledger.definitions.partition_texts import text_of
+from ledger.errors import UnreadableTableError
 from ledger.files.statistics import FileStatistics
 from ledger.files.storage import Storage
 from ledger.files.written_files import discard
 from ledger.log.wire.file_list import AddFile
+from ledger.properties.type_text import ELEMENT, KEY, VALUE
 
 AT_ONCE: Final = 16
 """Footers are read by so many threads: on an object store each is a round trip."""
+
+
+class FieldInFile(NamedTuple):
+    """A field of a data file: its id, 0 = none, its name, and the fields within it.
+
+    What lies within a list or a map has the names `element`, `key` and `value`.
+    """
+
+    number: int
+    name: str
+    fields: Sequence["FieldInFile"]
 
 
 class FoundFiles(NamedTuple):
@@ -56,6 +71,44 @@ def added_by_footers(
         all_files = list(pool.map(found, paths, given))
     discard(storage, [file.path for file, rows in all_files if not rows])
     return FoundFiles([file for file, rows in all_files if rows], sum(n for _, n in all_files))
+
+
+def fields_in(storage: Storage, path: str) -> Sequence[FieldInFile]:
+    """Return the columns of a data file by its footer.
+
+    Raises UnreadableTableError for a file that is absent or no Parquet.
+    """
+    with storage.open(path) as stream:
+        try:
+            return [field_in(each, each.name) for each in pq.read_schema(stream)]
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
+            raise UnreadableTableError(
+                f"file {path} cannot be read as Parquet: {problem}"
+            ) from problem
+
+
+def row_count(storage: Storage, path: str) -> int:
+    """Return how many rows a data file has by its footer, deleted ones counted; as `fields_in`."""
+    with storage.open(path) as stream:
+        try:
+            return int(pq.read_metadata(stream).num_rows)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
+            raise UnreadableTableError(
+                f"file {path} cannot be read as Parquet: {problem}"
+            ) from problem
+
+
+def field_in(field: pa.Field, name: str) -> FieldInFile:
+    """Return a field of a file under a name, with the fields within it."""
+    type_ = field.type
+    inner: list[tuple[pa.Field, str]] = []
+    if pa.types.is_struct(type_):
+        inner = [(each, each.name) for each in type_]
+    elif pa.types.is_list(type_):
+        inner = [(type_.value_field, ELEMENT)]
+    elif pa.types.is_map(type_):
+        inner = [(type_.key_field, KEY), (type_.item_field, VALUE)]
+    return FieldInFile(field_number(field), name, [field_in(*each) for each in inner])
 
 
 def partition_in(path: str, schema: TableSchema, results: Values = ()) -> Values:

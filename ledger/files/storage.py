@@ -25,6 +25,9 @@ NANOS_PER_MS: Final = 1_000_000
 CLOCK: Final = ".lakeledger-clock-"
 """The beginning of the name of a file that is written to see the clock of a storage."""
 
+ASIDE_CHARS_MAX: Final = 100
+"""The characters of a file's name in the name of the file that is written aside first."""
+
 ABSENCE: Final = (FileNotFoundError, FileExistsError)
 
 
@@ -85,6 +88,37 @@ class Storage:
         """Write a new file; raises FileExistsError if something is there."""
         with accesses(self._place(path)), self.create(path) as stream:
             stream.write(data)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a file whole or not at all, instead of one that is there; `path` is plain text.
+
+        Raises StorageError if the storage refuses it.
+        """
+        place = self._place(path)
+        system, inner = self._system_of(place), inside(place)
+        with accesses(place):
+            if not isinstance(system, fs.LocalFileSystem):
+                with system.open_output_stream(inner) as stream:
+                    stream.write(data)
+                return
+            folder, _, name = inner.rpartition("/")
+            system.create_dir(folder or "/", recursive=True)
+            aside = Path(folder) / f".{name[:ASIDE_CHARS_MAX]}-{secrets.token_hex(8)}"
+            try:
+                aside.write_bytes(data)
+                aside.replace(inner)
+            except OSError:
+                aside.unlink(missing_ok=True)
+                raise
+
+    def found(self, path: str) -> StoredFile | None:
+        """Return what is known of a file, None if it is absent; `path` is plain text."""
+        place = self._place(path)
+        with accesses(place):
+            info = self._system_of(place).get_file_info(inside(place))
+        if info.type != fs.FileType.File:
+            return None
+        return StoredFile(path, int(info.size), (info.mtime_ns or 0) // NANOS_PER_MS)
 
     def delete(self, path: str) -> bool:
         """Delete a file; return False if it was absent."""

@@ -48,6 +48,7 @@ USERS: Final[Mapping[str, Sequence[str]]] = {
     "follower": ("follower",),
     "cache": ("cache",),
     "publisher": ("publisher",),
+    "iceberg": ("iceberg",),
     NOTIFIER: ("notifier",),
     FEEDER: ("feeder",),
     CLIENT: ("client", "operator", "backup"),
@@ -168,12 +169,19 @@ class Secured:
         write_private(self.client_file(user), lines(login))
 
     def _make_token(self) -> None:
-        """Make the token of this machine's clients, if its servers do not know it."""
+        """Make the token of this machine's clients, if its servers do not know it.
+
+        It may write: these clients have a login to Kafka that may. One of an older version may not.
+        """
         file = self.at / TOKENS
         known = read_tokens(file) if file.exists() else []
         given = self.token.read_text(encoding="utf-8").strip() if self.token.exists() else ""
-        if known_as(known, given) is None:
-            own, token = KnownToken.made(CLIENT, None)
+        found = known_as(known, given)
+        if found is not None and not found.may_write:
+            own = found._replace(may_write=True)
+            change_tokens(file, lambda all_: [own if each == found else each for each in all_])
+        if found is None:
+            own, token = KnownToken.made(CLIENT, None, may_write=True)
             change_tokens(file, lambda all_: [*(each for each in all_ if each.name != CLIENT), own])
             write_private(self.token, f"{token}\n")
 

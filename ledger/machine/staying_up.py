@@ -64,6 +64,8 @@ def announce(up: Running, say: Callable[[str], None]) -> None:
         say(f"pages for people at {address.reads_url}/ui")
     if address.publisher_url:
         say(f"the publisher of Delta logs answers at {address.publisher_url}")
+    if address.iceberg_url:
+        say(f"an Iceberg REST catalog answers at {address.iceberg_url}")
     if up.probe_urls:
         say(f"probes and metrics of sequencers and notifier at {', '.join(up.probe_urls)}")
     for url in up.cache_urls:

@@ -2,7 +2,7 @@
 
 The processes are the embedded broker (or a Kafka given by its address), two sequencers of which one
 stands by, the follower and, on request, metadata caches, the
-publisher of Delta logs and the feeder in Spark. All of them are
+publisher of Delta logs, the catalog for clients of Iceberg and the feeder in Spark. All of them are
 children of this process, which restarts them when they fail and stops them at its end.
 """
 
@@ -36,12 +36,14 @@ from ledger.machine.former_rows import (
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.kafka.jars import fetch
 from ledger.machine.own_topics import kept_right, make_topics
+from ledger.machine.room import WAREHOUSE
 from ledger.machine.supervisor import SupervisedRole, Supervisor
 from ledger.machine.up_settings import UpSettings, administered
 
 FOLLOWER = "follower"
 PUBLISHER = "publisher"
 NOTIFIER = "notifier"
+ICEBERG = "iceberg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def check(settings: UpSettings) -> None:
             f"{settings.caches}; leave that setting out, and each cache gets its own port"
         )
     chosen = settings.http, settings.cache_http, settings.publisher_http, settings.notifier_http
-    for http in chosen:
+    for http in (*chosen, settings.iceberg_http):
         if http is not None and http != OFF:
             Endpoint.parse(http)
 
@@ -133,7 +135,9 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         http = ports.endpoint_of(FOLLOWER, settings.http)
         url = None if http == OFF else f"{scheme}://{http}"
         address = Address(
-            bootstrap, settings.ledger, folder / STORE, url, publisher_url(settings, ports, scheme)
+            *(bootstrap, settings.ledger, folder / STORE, url),
+            publisher_url=publisher_url(settings, ports, scheme),
+            iceberg_url=iceberg_url(settings, ports, scheme),
         )
         if secured is not None:
             address = replace(
@@ -183,8 +187,9 @@ def come_up(
     newest = wait_for_leader(address, supervisor)
     address.write(folder)
     has_rows = wait_for_rows(folder / STORE, newest, supervisor, say)
-    if address.publisher_url:
-        wait_for_answers(address.publisher_url, supervisor)
+    for url in (address.publisher_url, address.iceberg_url):
+        if url:
+            wait_for_answers(url, supervisor)
     return has_rows
 
 
@@ -257,6 +262,8 @@ def roles_of(
         state = str(settings.folder / PUBLISHER)
         publisher = ("serve", "publisher", "--store", state, "--http", at, *where)
         roles.append(SupervisedRole(PUBLISHER, publisher))
+    if address.iceberg_url:
+        roles.append(SupervisedRole(ICEBERG, iceberg_command(settings, address) + where))
     for endpoint in notifiers:
         place = str(settings.folder / NOTIFIER)
         notifier = ("serve", "notifier", "--store", place, "--http", endpoint, *where)
@@ -275,7 +282,7 @@ def processes_of(address: Address, caches: Sequence[str], probes: Sequence[str])
     # A secured ledger speaks TLS everywhere.
     scheme = urlsplit(address.reads_url or "http:").scheme
     urls = [f"{scheme}://{each}" for each in (*probes, *caches) if each != OFF]
-    urls += [address.publisher_url] if address.publisher_url else []
+    urls += [each for each in (address.publisher_url, address.iceberg_url) if each]
     return ("--set", f"follower.processes={','.join(urls)}") if urls else ()
 
 
@@ -293,6 +300,22 @@ def notifier_endpoints(settings: UpSettings, ports: KeptPorts, off: str | None) 
     """Return where the notifier answers; none runs without a receiver."""
     http = settings.notifier_http or off
     return [ports.endpoint_of(NOTIFIER, http)] if settings.notifier.is_on else []
+
+
+def iceberg_command(settings: UpSettings, address: Address) -> tuple[str, ...]:
+    """Return the command of the Iceberg catalog, which makes tables where clients here do."""
+    at = urlsplit(address.iceberg_url or "").netloc
+    warehouse = settings.warehouse or str(settings.folder / WAREHOUSE)
+    store = ("--store", str(address.store), "--http", at)
+    return ("serve", "iceberg", *store, "--set", f"warehouse={warehouse}")
+
+
+def iceberg_url(settings: UpSettings, ports: KeptPorts, scheme: str) -> str | None:
+    """Return where the Iceberg catalog answers, None without one."""
+    if not settings.with_iceberg:
+        return None
+    http = ports.endpoint_of(ICEBERG, settings.iceberg_http)
+    return None if http == OFF else f"{scheme}://{http}"
 
 
 def publisher_url(settings: UpSettings, ports: KeptPorts, scheme: str) -> str | None:

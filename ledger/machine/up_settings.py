@@ -16,7 +16,8 @@ class UpSettings:
     """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder.
 
     The follower answers reads at `http`: port 0 = any free port, None = a free port of loopback,
-    "off" = no server. `cache_http` and `publisher_http` are the same for cache and publisher.
+    "off" = no server. `cache_http`, `publisher_http` and `iceberg_http` are the same for these.
+    Tables that the Iceberg catalog makes lie below `warehouse`, None = a folder of the ledger.
     `lease_s` None = the configured lease. With `flush` a single broker flushes acknowledged records
     to the disk; an embedded one gets the setting at each start. With `rebuild` all rows are made
     anew from the log. With `begin_anew` the remains of a ledger without events are deleted.
@@ -33,10 +34,12 @@ class UpSettings:
     caches: int = 0
     with_publisher: bool = False
     with_spark: bool = False
+    with_iceberg: bool = False
     notifier: NotifierSettings = NotifierSettings()  # noqa: RUF009 - it never changes
     http: str | None = None
     cache_http: str | None = None
     publisher_http: str | None = None
+    iceberg_http: str | None = None
     notifier_http: str | None = None
     lease_s: float | None = None
     replication: int = 1
@@ -45,6 +48,7 @@ class UpSettings:
     begin_anew: bool = False
     secure: bool = False
     hosts: str = ""
+    warehouse: str | None = None
     client: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -19,6 +19,7 @@ from ledger.reads.rows import (
     AppRow,
     ConflictRow,
     Counts,
+    DefinitionRow,
     EndStatus,
     FileChange,
     FileRow,
@@ -43,6 +44,7 @@ __all__ = [
     "AppRow",
     "ConflictRow",
     "Counts",
+    "DefinitionRow",
     "EndStatus",
     "FileChange",
     "FileRow",
@@ -153,6 +155,16 @@ class Reads(MetadataReads, Protocol):
         """Return what a table was for all as of a position, or is now or was when it was dropped.
 
         None before it existed for all. Raises ReaderBehindError for a position not applied yet.
+        """
+        ...
+
+    def definitions(
+        self, table: int, position: int | None = None, *, after: int = 0, limit: int | None = None
+    ) -> Sequence[DefinitionRow]:
+        """Return what a table was for all up to a position, or up to now, oldest first.
+
+        A row begins at the commit that changed it; a name is no part of it. Only rows behind
+        position `after` are returned. Raises ReaderBehindError for a position not applied yet.
         """
         ...
 

@@ -134,6 +134,13 @@ class TableRow(NamedTuple):
         return of_table(self)
 
 
+class DefinitionRow(NamedTuple):
+    """What a table became at a position, for all readers."""
+
+    position: int
+    definition: TableDefinition
+
+
 class MappingRow(NamedTuple):
     """One row of TXN_TO_WRITE_ID of a table."""
 

@@ -38,12 +38,16 @@ class Labels(NamedTuple):
     application: str
 
     @classmethod
-    def of_process(cls, application: str | None = None) -> Self:
-        """Return the labels of this process; raises TypeError if `application` is not a text."""
-        if not isinstance(application, str | None):
-            raise TypeError(f"application must be a text, got {application!r}")
+    def of_process(cls, application: str | None = None, user: str | None = None) -> Self:
+        """Return the labels of this process, which may act for another `user`.
+
+        Raises TypeError if `application` or `user` is not a text.
+        """
+        for name, given in (("application", application), ("user", user)):
+            if not isinstance(given, str | None):
+                raise TypeError(f"{name} must be a text, got {given!r}")
         try:
-            user = getpass.getuser()
+            user = user or getpass.getuser()
         except (KeyError, OSError):
             user = "unknown"
         labels = user, socket.gethostname(), application or PurePath(*sys.argv[:1]).name

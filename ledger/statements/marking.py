@@ -32,7 +32,7 @@ from ledger.snapshot.reading import TableFiles
 from ledger.snapshot.scan_rows import groups_holding
 from ledger.statements.target import StatementTable
 from ledger.statements.unique_keys import check_unique
-from ledger.work.noted_rows import StatementRows
+from ledger.work.noted_rows import StatementRows, added_again
 
 SHARE: Final = 10
 """The number of rows of a file for each row that is marked."""
@@ -318,20 +318,6 @@ def size_of(file: FileRow) -> int | None:
     """Return how many rows a file has by its statistics, deleted ones included; None = unknown."""
     rows = parsed_stats(file.stats).get("numRecords")
     return rows if type(rows) is int and rows > 0 else None
-
-
-def added_again(file: FileRow) -> AddFile:
-    """Return a file as a commit adds it again."""
-    return AddFile(
-        path=file.path,
-        partition=tuple(file.partition),
-        size=file.size,
-        modified=file.modified,
-        stats=file.stats,
-        vector=file.vector,
-        deletion_vector=file.deletion_vector,
-        tags=file.tags,
-    )
 
 
 def one_array(values: Any) -> Any:

@@ -12,9 +12,10 @@ from ledger.files.places import Place
 from ledger.files.storage import CLOCK, Storage, StoredFile, storage_at
 from ledger.reads.port import TableRow
 from ledger.snapshot.reading import is_in_folders
+from ledger.tables.iceberg_folder import FOLDER, is_metadata, is_of_another, is_served, unneeded
 
 SUFFIX: Final = ".parquet"
-FOREIGN: Final = ("_delta_log/", ".hoodie/", "metadata/")
+FOREIGN: Final = ("_delta_log/", ".hoodie/")
 """The folders of a location in which another format keeps its own list of files."""
 
 OWN: Final = re.compile(r".+-[0-9a-f]{8}")
@@ -44,6 +45,9 @@ class CleanedFolder:
         self._given = storage
         self._nested: set[str] = set()
         self._inodes: set[tuple[int, int]] = set()
+        self._unneeded: set[str] = set()
+        self._is_used = True
+        self._spares_metadata = False
 
     @property
     def table(self) -> TableRow:
@@ -67,19 +71,32 @@ class CleanedFolder:
 
     def list(self, before: int) -> None:
         """List the files of a time or before that may go."""
+        served: list[StoredFile] = []
         for file in () if self.is_left_alone else self.storage.list(skip_unnamed=True):
-            if file.path.startswith(FOREIGN):
-                self.is_foreign = True
-                self.note = (
-                    "files that no commit named stay, and the last files of a dropped table: "
-                    f"{file.path.partition('/')[0]} has a list of another format, which may name "
-                    "them"
-                )
+            if is_served(file):
+                served.append(file)
+            elif file.path.startswith(FOREIGN) or is_of_another(file):
+                self._spares_metadata |= is_of_another(file)
+                self._leave_to_another(file.path)
             elif file.modified <= before and is_data(file.path):
                 self.stored.append(file)
+        if served and not any(map(is_metadata, served)):
+            self._spares_metadata = True
+            self._leave_to_another(served[0].path)
+        if not self._spares_metadata:
+            self._unneeded = {file.path for file in unneeded(served, self.storage)}
+            self.stored += [file for file in served if file.modified <= before]
+
+    def _leave_to_another(self, path: str) -> None:
+        self.is_foreign = True
+        self.note = (
+            "files that no commit named stay, and the last files of a dropped table: "
+            f"{path.partition('/')[0]} has a list of another format, which may name them"
+        )
 
     def look_around(self, tables: Sequence[TableRow]) -> None:
         """Note which tables lie here; raises FilesUnknownError for files that may be theirs."""
+        is_used = False
         for table in () if self.is_left_alone else tables:
             location = table.definition.location
             folders = self.place.folders(location) if location else set()
@@ -91,6 +108,7 @@ class CleanedFolder:
             inode = Place(location).inode if location else None
             if inode is not None and inode != self.place.inode:
                 self._inodes.add(inode)
+            is_used |= bool(folders or is_here) and not table.dropped
             if is_here and is_in_folders(table) and not table.dropped:
                 name = self.tables[0].name
                 raise FilesUnknownError(
@@ -100,11 +118,30 @@ class CleanedFolder:
                     table=self.tables[0].table,
                 )
 
+        self._is_used = is_used
+
     def holds(self, name: str) -> bool:
-        """Return whether a file is here, not below another table or behind a link."""
+        """Return whether a file may go as far as its place tells.
+
+        A file below another table or behind a link is not here. Metadata that leads to the files of
+        a table that exists stays.
+        """
+        if self._is_used and name.startswith(FOLDER) and name not in self._unneeded:
+            return False
         if any(name.startswith(f"{each}/") for each in self._nested):
             return False
         return self._inodes.isdisjoint(self.place.inner(name)) and self.place.is_plain(name)
+
+    def spares(self, file: StoredFile) -> bool:
+        """Return whether a list of another format may name a file that no commit named."""
+        return self.is_foreign and not is_served(file)
+
+    def is_as_listed(self, file: StoredFile) -> bool:
+        """Return whether a file is as it was listed; a catalog renews its metadata in use."""
+        if not is_served(file):
+            return True
+        found = self.storage.found(file.path)
+        return found is not None and found.modified == file.modified
 
     def remove_empty(self) -> None:
         """Remove the empty folders, and the location itself if the ledger chose its name."""

@@ -210,7 +210,7 @@ class Vacuum:
             named = path_hash(file.path)
             if any(self._reads.file_paths(table.table, named) for table in folder.tables):
                 yield each._replace(why="released")
-            elif not folder.is_foreign and not owners.may_commit(file):
+            elif not folder.spares(file) and not owners.may_commit(file):
                 yield each
 
     def _deleted(
@@ -222,7 +222,8 @@ class Vacuum:
                 return
             needed.note_later()
             for each in free[at : at + BATCH]:
-                if needed.are_free(each.keys) and each.folder.storage.delete(each.file.path):
+                is_free = needed.are_free(each.keys) and each.folder.is_as_listed(each.file)
+                if is_free and each.folder.storage.delete(each.file.path):
                     yield each
             progress(min(at + BATCH, len(free)), len(free))
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ledger.core.commands import AppVersion, Domain, Protocol
+from ledger.core.rows.bitmaps import RowSet
 from ledger.definitions.definitions import names_of
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
@@ -26,6 +27,7 @@ from ledger.work.given_files import (
     columns_of,
     removed_files,
 )
+from ledger.work.noted_rows import StatementRows, with_marks
 
 
 class TxnFiles(TxnVerbs):
@@ -201,6 +203,44 @@ class TxnFiles(TxnVerbs):
         """Name the operation on a table in Delta's words: MERGE, UPDATE, STREAMING UPDATE."""
         with self._work.writes.growing(self._work.names.number(table)) as writer:
             writer.name(name)
+
+    def mark_rows(
+        self,
+        table: TableLike,
+        rows: Iterable[tuple[FileRow, RowSet]],
+        *,
+        operation: str = "",
+        read_at: Token | int = 0,
+    ) -> None:
+        """Delete rows of files that stay, each file once, by the numbers of rows in the file.
+
+        A later commit that changed the same rows wins, wherever they are by then. It is for a table
+        whose property `lakeledger.rows` is `marks`. A file with a deletion vector that another
+        program stored cannot be marked: remove it, and add it again with a vector of more rows.
+
+        `read_at` is as for `remove_files`. Raises ValueError for a file without such rows, and for
+        a vector of another form.
+        """
+        number = self._work.names.number(table)
+        marked = StatementRows()
+        for file, numbers in self._work.once.lasting(rows, "mark rows of", table):
+            if not numbers or file.path in marked.marks:
+                raise ValueError(
+                    f"a marked file must be named once, with one row or more, got {file.path} with "
+                    f"{len(numbers)} rows"
+                )
+            marked.marks[file.path] = numbers
+            marked.pairs.append((file, with_marks(file, numbers)))
+        with self._work.writes.growing(number, operation or "DELETE") as writer:
+            writer.note_rows(marked)
+            self._work.writes.plan_from(number, self._work.view.position_of(read_at))
+
+    def note(self, table: TableLike, key: str, info: Mapping[str, Any]) -> None:
+        """Note something of this commit in a table that it writes: `VersionRow.info` has it.
+
+        It stands there under `key`, as `info`: a dict that JSON can hold.
+        """
+        self._work.writes.say(self._work.names.number(table), key, info)
 
     def set_protocol(
         self, table: TableLike, min_reader: int, min_writer: int, features: Iterable[str] = ()

@@ -1,7 +1,8 @@
-"""What applications note beside their progress, in the record of the commit that holds both.
+"""What a commit notes of a table, in its own record: the history keeps it with the version.
 
-The note is a dict, such as the query and the offsets of a stream. The history of a table keeps it
-with the version, so the newest note of an application is the note of its last version.
+An application notes a dict beside its progress, such as the query and the offsets of a stream. So
+its newest note is that of its last version. A program that commits for another system notes what
+that system knows of the commit, under a key of its own.
 """
 
 import json
@@ -10,11 +11,13 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from ledger.core.limits import TEXT_CHARS_MAX
+from ledger.definitions.given import check_text
 from ledger.errors import LedgerError
 from ledger.reads.port import AppRow, Reads, TableRow
 from ledger.reads.row_counts import METRICS, ChangedRows
 
 APPLICATIONS: Final = "applications"
+OWN_KEYS: Final = frozenset({APPLICATIONS, METRICS})
 NOTE_CHARS_MAX: Final = TEXT_CHARS_MAX
 """A commit keeps the note in each of its tables: the note is for places, not for data."""
 
@@ -36,26 +39,45 @@ class AppProgress(NamedTuple):
 
 def note_text(app: str, info: Mapping[str, Any]) -> str:
     """Return the note of an application as JSON; raises TypeError or ValueError for another one."""
+    return json_text(f"the info of application {app!r}", info)
+
+
+def commit_note(key: str, info: Mapping[str, Any]) -> str:
+    """Return what a commit notes under a key as JSON.
+
+    Raises TypeError or ValueError for anything but a dict that JSON can hold, and for a key that
+    the ledger itself has.
+    """
+    check_text("the key of a note", key)
+    if not key or key in OWN_KEYS:
+        raise ValueError(
+            f"the key of a note must not be empty, nor {' or '.join(sorted(OWN_KEYS))}, got {key!r}"
+        )
+    return json_text(f"the note {key!r}", info)
+
+
+def json_text(what: str, info: Mapping[str, Any]) -> str:
+    """Return a dict as JSON; raises TypeError or ValueError for anything else."""
     if not isinstance(info, Mapping):
-        raise TypeError(f"the info of application {app!r} must be a dict, got {info!r}")
+        raise TypeError(f"{what} must be a dict, got {info!r}")
     try:
         text = json.dumps(info, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"the info of application {app!r} must be a dict that JSON can hold: {error}"
-        ) from None
+        raise type(error)(f"{what} must be a dict that JSON can hold: {error}") from None
     if len(text) > NOTE_CHARS_MAX:
         raise ValueError(
-            f"the info of application {app!r} must have {NOTE_CHARS_MAX} characters at most as "
-            f"JSON, got {len(text)}"
+            f"{what} must have {NOTE_CHARS_MAX} characters at most as JSON, got {len(text)}"
         )
     return text
 
 
-def info_text(notes: Mapping[str, str], rows: ChangedRows | None = None) -> str:
+def info_text(
+    notes: Mapping[str, str], rows: ChangedRows | None = None, said: Mapping[str, str] | None = None
+) -> str:
     """Return what a commit notes of a table as one JSON object.
 
-    These are the notes of applications, given as JSON by application, and the changed rows.
+    These are the notes of applications, given as JSON by application, the changed rows, and what is
+    `said` beside them, given as JSON by key.
     """
     parts = []
     if notes:
@@ -63,6 +85,7 @@ def info_text(notes: Mapping[str, str], rows: ChangedRows | None = None) -> str:
         parts.append(f'"{APPLICATIONS}":{{{inner}}}')
     if rows is not None:
         parts.append(f'"{METRICS}":{json.dumps(rows.metrics(), separators=(",", ":"))}')
+    parts += [f"{json.dumps(key)}:{text}" for key, text in sorted((said or {}).items())]
     return f"{{{','.join(parts)}}}"
 
 

@@ -11,6 +11,7 @@ from ledger.core.commands import AddedRows, Marks, Moved, RowChanges
 from ledger.core.partitions.names import partition_text
 from ledger.core.rows.bitmaps import RowSet, bytes_of, rows_from, rows_in
 from ledger.log.wire.file_list import AddFile
+from ledger.log.wire.inline_vectors import marked
 from ledger.reads.rows import FileRow
 
 Pair = tuple[FileRow, AddFile]
@@ -106,6 +107,25 @@ class NotedRows:
             self._moved,
             [*(each for each in self._added if each.columns), *{**known, **plain}.values()],
         )
+
+
+def with_marks(file: FileRow, rows: RowSet) -> AddFile:
+    """Return a file as it is once rows of it are marked; raises ValueError for an odd vector."""
+    return marked(added_again(file), rows)
+
+
+def added_again(file: FileRow) -> AddFile:
+    """Return a file as a commit adds it again."""
+    return AddFile(
+        path=file.path,
+        partition=tuple(file.partition),
+        size=file.size,
+        modified=file.modified,
+        stats=file.stats,
+        vector=file.vector,
+        deletion_vector=file.deletion_vector,
+        tags=file.tags,
+    )
 
 
 def join(known: dict[str, RowSet], more: dict[str, RowSet]) -> None:

@@ -31,7 +31,7 @@ from ledger.reads.row_counts import ChangedRows
 from ledger.session.refusals import ROWS
 from ledger.snapshot.overlay import OwnChanges
 from ledger.snapshot.reading import TableFiles
-from ledger.work.app_notes import info_text, note_text
+from ledger.work.app_notes import commit_note, info_text, note_text
 from ledger.work.footprint_writer import FootprintWriter
 from ledger.work.given_files import columns_of
 
@@ -88,6 +88,7 @@ class DeclaredWrites:
         self._apps: dict[str, int] = {}
         self._app_tables: set[int] = set()
         self._app_notes: dict[str, str] = {}
+        self._said: dict[int, dict[str, str]] = {}
         self.rows: dict[int, ChangedRows] = {}
         self.is_frozen = False
         self.has_ended = False
@@ -180,6 +181,16 @@ class DeclaredWrites:
             if note is not None:
                 self._app_notes[name] = note
 
+    def say(self, table: int, key: str, info: Mapping[str, Any]) -> None:
+        """Note something of the commit in a table, under a key; raises as `commit_note` and `add`.
+
+        A table without a declared write keeps no note.
+        """
+        text = commit_note(key, info)
+        with self._turn:
+            self._check_writable()
+            self._said.setdefault(table, {})[key] = text
+
     def count(self, table: int, rows: ChangedRows) -> None:
         """Note the rows that a statement changed in a table."""
         with self._turn:
@@ -240,7 +251,9 @@ class DeclaredWrites:
         apps = self.progress() if is_written else []
         head = writer.head(apps) if apps or table in self._writers else None
         notes, rows = self._app_notes if apps else {}, self.rows.get(table)
-        info = info_text(notes, rows) if head is not None and (notes or rows) else ""
+        said = self._said.get(table) if is_written else None
+        is_noted = head is not None and (notes or rows or said)
+        info = info_text(notes, rows, said) if is_noted else ""
         # A table that was only read is judged at the strongest level alone. A change of a table's
         # level conflicts by itself. So the files of other reads need not be named.
         needs_reads = is_written or is_judged or table in self._strict

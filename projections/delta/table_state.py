@@ -10,6 +10,7 @@ from ledger.core.rows.bitmaps import rows_in
 from ledger.core.state.traits import DEFAULT_PROTOCOL
 from ledger.definitions.locations import as_stored
 from ledger.delta.schema import partition_keys
+from ledger.iceberg.imports.report import ICEBERG_APPS
 from ledger.log.wire.file_list import FileList, RemoveFile
 from ledger.log.wire.inline_vectors import loosened, with_rows
 from ledger.properties.column_mapping import is_published
@@ -174,7 +175,7 @@ class PublishedState(Fields, dict=True):
         for app, number in version.apps:
             if app.startswith(IMPORT_APPS):
                 # The progress of an import is of the ledger alone; Delta's own paths are URIs.
-                self.is_imported = True
+                self.is_imported = not app.startswith(ICEBERG_APPS)
                 continue
             self.apps[app] = number, version.at
             yield {"txn": app_fields(app, number, version.at)}

@@ -15,6 +15,7 @@ from ledger.errors import ReaderBehindError
 from ledger.reads.lineage import Gap, check_same
 from ledger.reads.port import (
     Counts,
+    DefinitionRow,
     HistoryRow,
     Identity,
     OutcomeRow,
@@ -237,6 +238,17 @@ def definitions(
     ends = pair_key(DEFINITION, number, 0), pair_key(DEFINITION, number, max(0, where) + 1)
     for key, data in rows.scan(*ends, limit=limit, reverse=True):
         yield last_number(key), definition_from(read_value(data))
+
+
+def definitions_behind(
+    rows: RowReader, number: int, where: int, behind: int, limit: int | None
+) -> Iterator[DefinitionRow]:
+    """Yield the committed definitions of a table up to a position, behind another, oldest first."""
+    if not is_row_number(number) or behind >= where:
+        return
+    ends = pair_key(DEFINITION, number, max(0, behind) + 1), pair_key(DEFINITION, number, where + 1)
+    for key, data in rows.scan(*ends, limit=limit):
+        yield DefinitionRow(last_number(key), definition_from(read_value(data)))
 
 
 def tables(rows: RowReader) -> list[TableRow]:

@@ -33,7 +33,17 @@ from projections.fold.lag import Lag
 from projections.web.answers.asked import Asked, BadRequestError
 from projections.web.answers.listing import JsonAnswer, Size
 from projections.web.answers.metadata_questions import check_wait, too_much
-from projections.web.answers.problems import FAULT, FAULT_TEXT, BusyError, answer_problem, busy
+from projections.web.answers.problems import (
+    FAULT,
+    FAULT_TEXT,
+    UNKNOWN_METHOD,
+    UNKNOWN_PATH,
+    BusyError,
+    ProblemForm,
+    answer_problem,
+    busy,
+    problem_form,
+)
 from projections.web.answers.questions import GET, Question
 from projections.web.answers.registry import Endpoint, is_of_registry, refused_by_registry
 from projections.web.roles.health import Check, Health, readiness
@@ -88,7 +98,8 @@ class WebPages(Generic[Source]):
     """Questions with their answers, health and metrics as an ASGI application, `app`.
 
     `beside` has further endpoints by path, of answers that are short and always at hand.
-    `add_routes` brings further ones.
+    `add_routes` brings further ones. Requests that reach no endpoint are refused in the form of
+    `problem_form`. With `tells_position` the applied position is a question too.
     """
 
     def __init__(
@@ -100,8 +111,11 @@ class WebPages(Generic[Source]):
         limits: WebLimits = LIMITS,
         *,
         beside: Mapping[str, Endpoint] = NONE_BESIDE,
+        problem_form: ProblemForm = problem_form,
+        tells_position: bool = True,
     ) -> None:
         self.limits = limits
+        self.problem_form = problem_form
         self._readers = readers
         self._beside: list[Readers[Source]] = []
         self._room = Room(limits.requests_max)
@@ -116,7 +130,7 @@ class WebPages(Generic[Source]):
             routes=[
                 *(Route(path, answering(self._first(ask))) for path, ask in own.items()),
                 *(Route(path, answering(ask)) for path, ask in beside.items()),
-                self.route(f"{VERSION_PATH}/position", self._position),
+                *([self.route(f"{VERSION_PATH}/position", self._position)] * tells_position),
                 *(
                     self.route(
                         f"{question.root}{question.path}", self._answer(question), question.methods
@@ -124,7 +138,7 @@ class WebPages(Generic[Source]):
                     for question in questions
                 ),
             ],
-            exception_handlers={HTTPException: on_http_error},
+            exception_handlers={HTTPException: self._on_http_error},
         )
         # A path with a slash behind it is another path, which is answered with 404 in JSON.
         self.app.router.redirect_slashes = False
@@ -147,6 +161,12 @@ class WebPages(Generic[Source]):
             if size in self._slots:
                 await own.enter_async_context(self._slots[size].taken())
             yield
+
+    @asynccontextmanager
+    async def body(self, request: Request) -> AsyncIterator[bytes]:
+        """Yield the body of a request while the block runs; raises BodyTooLongError, BusyError."""
+        async with self._bodies.read(request) as data:
+            yield data
 
     async def ask(
         self, question: Callable[[Source], Answer], asked: Asked, *, is_long: bool
@@ -239,6 +259,16 @@ class WebPages(Generic[Source]):
         with self._room.taken():
             return JSONResponse(await self._waiting.reach(position, timeout_ms))
 
+    async def _on_http_error(self, request: Request, error: Exception) -> Response:
+        """Answer a request for an unknown path or method."""
+        assert isinstance(error, HTTPException)
+        if is_of_registry(request.url.path):
+            return refused_by_registry(error.status_code, error.headers)
+        name = {404: UNKNOWN_PATH, 405: UNKNOWN_METHOD}.get(error.status_code, BAD_REQUEST)
+        what = f"{request.method} {request.url.path}: {error.detail}. docs/http.md lists the paths"
+        form = self.problem_form
+        return answer_problem(error.status_code, name, what, error.headers, form=form)
+
     async def _livez(self, _request: Request) -> Response:
         """Answer that this process runs, whatever it depends on."""
         return JSONResponse(readiness(self._health.role, {}))
@@ -302,13 +332,3 @@ def instead(request: Request, error: Exception) -> Response:
         case _:
             log_lines.error("fault", path=request.url.path, exc_info=error)
             return answer_problem(500, FAULT, FAULT_TEXT)
-
-
-async def on_http_error(request: Request, error: Exception) -> Response:
-    """Answer a request for an unknown path or method."""
-    assert isinstance(error, HTTPException)
-    if is_of_registry(request.url.path):
-        return refused_by_registry(error.status_code, error.headers)
-    name = {404: "UnknownPath", 405: "UnknownMethod"}.get(error.status_code, BAD_REQUEST)
-    what = f"{request.method} {request.url.path}: {error.detail}. docs/http.md lists the paths"
-    return answer_problem(error.status_code, name, what, error.headers)

@@ -30,6 +30,7 @@ from tests.benchmarks import (
     conflict_checks,
     file_commits,
     growth,
+    iceberg_commits,
     idle,
     log_bytes,
     peer,
@@ -84,6 +85,7 @@ class Benchmark(NamedTuple):
 DELTA: Final = (peer.DELTA.prepare,)
 METASTORE: Final = (postgres.prepare, peer.SQL.prepare)
 DUCKLAKE: Final = (postgres.prepare, peer.DUCKLAKE.prepare)
+PYICEBERG: Final = (postgres.prepare, peer.PYICEBERG.prepare)
 
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "R1": Benchmark(sequencer_loop.measure, "the sequencer's loop : raw consume and produce"),
@@ -121,6 +123,9 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "RL4": Benchmark(row_rewrites.measure, "statements beside OPTIMIZE in a loop"),
     "RL5": Benchmark(row_scans.measure, "a scan with marks : without"),
     "RL6": Benchmark(row_decisions.measure, "decisions over marked rows, many winners : one"),
+    "I1": Benchmark(iceberg_commits.measure_commits, "commits of pyiceberg : on SQL", PYICEBERG),
+    "I2": Benchmark(iceberg_commits.measure_loads, "a load, many versions : few"),
+    "I3": Benchmark(iceberg_commits.measure_scans, "DuckDB by the catalog : by delta_scan"),
     "T10": Benchmark(published.measure, "from a commit to deltalake, through the published log"),
     "TO": Benchmark(take_over.measure, "from kill -9 of the leader to the next one's answer"),
     "S1": Benchmark(visibility.measure, "from a commit to its rows in the Spark feeder's store"),

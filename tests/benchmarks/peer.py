@@ -62,6 +62,7 @@ DUCKLAKE: Final = Peer(
         "duckdb-extension-postgres-scanner==1.5.5",
     ),
 )
+PYICEBERG: Final = Peer("pyiceberg", ("pyiceberg[sql-postgres]==0.12.0", *DELTA.packages[1:]))
 
 
 def environment() -> Path:

@@ -144,7 +144,7 @@ def feeder_of(processes: Sequence[Any]) -> Any:
 def test_each_port_is_in_the_table_and_all_are_on_loopback(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with (
-        up(home, "--secure", "--caches", "1", "--publish", "--spark") as command,
+        up(home, "--secure", "--caches", "1", "--publish", "--iceberg", "--spark") as command,
         attached(home) as (program, of_session),
     ):
         position = answer_of(home, "status")["position"]

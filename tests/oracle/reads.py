@@ -33,6 +33,7 @@ from ledger.reads.port import (
     AppRow,
     ConflictRow,
     Counts,
+    DefinitionRow,
     FileChange,
     FileRow,
     HistoryRow,
@@ -52,9 +53,9 @@ from ledger.reads.port import (
     WatermarkRow,
 )
 from ledger.reads.turns import in_turn, wait_for
+from tests.oracle import moments
 from tests.oracle.fold import StateFold
-from tests.oracle.metadata import is_settled, metadata
-from tests.oracle.moments import mark_of, namespaces_after, txns_at
+from tests.oracle.metadata import metadata
 from tests.oracle.rows import End, open_parts
 from tests.oracle.whole_numbers import takes_whole_numbers
 
@@ -88,7 +89,7 @@ class StateReads(Reads):
 
     @in_turn
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
-        return txns_at(self._fold, self._applied(position))
+        return moments.txns_at(self._fold, self._applied(position))
 
     @in_turn
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
@@ -104,7 +105,7 @@ class StateReads(Reads):
     @in_turn
     def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
         row = self._table(table)
-        txns = txns_at(self._fold, self._reached(position))
+        txns = moments.txns_at(self._fold, self._reached(position))
         if position is not None:
             check_list_left(txns, self._fold.state.txns.watermark, position)
         return self._write_ids(row, txns)
@@ -129,13 +130,21 @@ class StateReads(Reads):
 
     @in_turn
     def namespaces(self, position: int | None = None) -> Sequence[NamespaceRow]:
-        return namespaces_after(self._fold.events_to(self._applied(position)))
+        return moments.namespaces_after(self._fold.events_to(self._applied(position)))
 
     @in_turn
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
         place = self._applied(position)
         known = self._fold.definitions.get(table, ())
         return next((each for since, each in reversed(known) if since <= place), None)
+
+    @in_turn
+    def definitions(
+        self, table: int, position: int | None = None, *, after: int = 0, limit: int | None = None
+    ) -> Sequence[DefinitionRow]:
+        return moments.definitions_between(self._fold, table, after, self._applied(position))[
+            :limit
+        ]
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         check_reads(reads, bounds)
@@ -191,7 +200,7 @@ class StateReads(Reads):
 
     @in_turn
     def table_mark(self, table: int) -> TableMarkRow:
-        mark = mark_of(self._fold, self._table(table))
+        mark = moments.mark_of(self._fold, self._table(table))
         then = self._fold.versions.find(table, version=None, position=mark.position, at=0)
         version = then.version if then is not None else -1
         return TableMarkRow(table, mark.position, mark.write_id, version, self._txn(mark.txn))
@@ -200,17 +209,13 @@ class StateReads(Reads):
     def released_files(
         self, table: int, limit: int, *, since: int = 0, path: str = ""
     ) -> Sequence[FileRow]:
-        mark = mark_of(self._fold, self._table(table))
+        mark = moments.mark_of(self._fold, self._table(table))
         found = self._fold.files.released(table, mark.position)
         return [each for each in found if (each.removed, each.path) > (since, path)][:limit]
 
     @in_turn
     def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
-        mark = mark_of(self._fold, self._table(table))
-        left = self._fold.state.txns.writers.get(table, {})
-        # Who has data there without a write id stands under a number below 0.
-        rows = (MappingRow(*item) for item in sorted(left.items()))
-        return [row for row in rows if 0 < row.write_id < mark.write_id][:limit]
+        return moments.aborted_in(self._fold, self._table(table))[:limit]
 
     @in_turn
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
@@ -337,10 +342,8 @@ class StateReads(Reads):
     def _metadata_now(self, reads: Sequence[Read], bounds: Bounds) -> Sequence[MetadataAnswer]:
         fold = self._now()
         place = fold.state.position
-        for read in reads:
-            number = read.table if isinstance(read.table, int) else read.table_id or 0
-            if not read.own_txn and not is_settled(fold.state, number, read.write_ids):
-                raise ReaderBehindError(place, place + 1, bounds.max_wait_ms)
+        if not all(moments.is_settled_for(fold, read) for read in reads):
+            raise ReaderBehindError(place, place + 1, bounds.max_wait_ms)
         found = [metadata(fold.events, fold.tables, read) for read in reads]
         check_lists(reads, found)
         return [MetadataAnswer(each, "store", place, "absent") for each in found]
@@ -363,11 +366,7 @@ class StateReads(Reads):
         return position
 
     def _mapped(self, table: int) -> list[MappingRow]:
-        txns = self._fold.state.txns
-        ids = {txn: ended for txn, ended in txns.mappings.items() if txn >= txns.watermark}
-        ids |= {txn: each.write_ids for txn, each in txns.open.items()}
-        found = ((each[table], txn) for txn, each in ids.items() if table in each)
-        return [MappingRow(*row) for row in sorted(found)]
+        return moments.mapped_in(self._fold, table)
 
     def _write_ids(self, row: TableRow, txns: ValidTxnList) -> ValidWriteIdList:
         name = f"{row.catalog}.{row.name}"

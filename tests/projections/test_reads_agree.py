@@ -83,6 +83,8 @@ def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
         [reads.version_row(table, position=position) for position in positions],
         [reads.version_row(table, at=at) for at in times],
         [reads.definition(table, position) for position in positions],
+        [reads.definitions(table, position) for position in positions[::9]],
+        [reads.definitions(table, after=position, limit=2) for position in positions[::9]],
         [files_or_error(reads, table, position=position) for position in positions],
         [files_or_error(reads, table, version=version) for version in range(len(versions) + 1)],
         [

@@ -1,5 +1,6 @@
 """What an application notes with its progress comes back with it, from every reader."""
 
+import json
 from typing import Any
 
 import pytest
@@ -65,3 +66,38 @@ def test_note_that_is_none(ledger: Ledger, info: Any, error: type[Exception], wh
             txn.app("etl", 1, tables=[table], info=info)
         txn.abort()
     assert ledger.progress() == []
+
+
+def test_a_commit_notes_what_another_system_knows_of_it_beside_the_progress(ledger: Ledger) -> None:
+    table = ledger.create_table("db.a").table
+    with ledger.transaction() as txn:
+        txn.add_files(table, ["1.parquet"])
+        txn.app("etl", 1, info={"at": 1})
+        txn.note(table, "other", {"id": 7})
+        txn.note(table, "more", {"id": 8})
+    newest = ledger.reads().version_row(table)
+    assert newest is not None
+    assert json.loads(newest.info) == {
+        "applications": {"etl": {"at": 1}},
+        "more": {"id": 8},
+        "other": {"id": 7},
+    }
+
+
+def test_a_table_that_is_not_written_keeps_no_note(ledger: Ledger) -> None:
+    table, other = (ledger.create_table(name).table for name in ("db.a", "db.b"))
+    with ledger.transaction() as txn:
+        txn.note(table, "other", {"id": 7})
+        txn.add_files(other, ["1.parquet"])
+    newest = ledger.reads().version_row(table)
+    assert newest is not None
+    assert (newest.version, newest.info) == (0, "")
+
+
+@pytest.mark.parametrize("key", ["", "applications", "operationMetrics"])
+def test_a_note_has_a_key_of_its_own(ledger: Ledger, key: str) -> None:
+    table = ledger.create_table("db.a").table
+    with ledger.transaction() as txn:
+        with pytest.raises(ValueError, match="the key of a note"):
+            txn.note(table, key, {})
+        txn.abort()

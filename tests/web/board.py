@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ledger.config.settings import NotifierSettings
 from ledger.machine.room import HostPlaces
+from ledger.testing import InMemoryLedger
 from projections.delta.publisher import DeltaPublisher
 from projections.notifier.delivery import Delivery
 from projections.notifier.notifier import Notifier
@@ -23,6 +24,7 @@ from projections.notifier.receivers import FileReceiver
 from projections.web.roles.notifier import serve_notifier
 from projections.web.roles.publisher import serve_publisher
 from tests.docs.pages import ROOT
+from tests.iceberg.door.doors import answering
 from tests.notifier.receiving import Running
 from tests.web.served import Served
 from tests.web.test_cache import ServedCache
@@ -82,11 +84,21 @@ def of_notifier() -> str:
             notifier.close()
 
 
+def of_iceberg() -> str:
+    with (
+        TemporaryDirectory() as folder,
+        InMemoryLedger() as memory,
+        answering(memory, Path(folder)) as door,
+    ):
+        return door.ask("/metrics").data.decode()
+
+
 ROLES: Final[Mapping[str, Callable[[], str]]] = {
     "Sequencers": of_sequencer,
     "Followers": of_follower,
     "Caches": of_cache,
     "Publisher": of_publisher,
+    "Iceberg catalog": of_iceberg,
     "Notifier": of_notifier,
 }
 # Labels are known only where a sample has them; these have none before something happens.
@@ -100,6 +112,7 @@ LABELS: Final[Mapping[str, str]] = {
     "lakeledger_http_requests": "path, status",
     "lakeledger_notifier_delivered": "receiver",
     "lakeledger_notifier_refused": "receiver",
+    "lakeledger_iceberg_changes": "route, status",
 }
 
 

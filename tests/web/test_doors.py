@@ -105,6 +105,7 @@ def test_let_in(served: Served, domain: Followed, locked: Locked) -> None:
             "",
             "Bearer",
             "Bearer ",
+            "Bearer None",
             "Bearer lkl_unknown",
             "Basic",
             "Basic %%%",

@@ -86,6 +86,20 @@ def test_tokens_are_listed_by_name(tmp_path: Path) -> None:
     assert [(each["name"], each["expired"]) for each in listed] == [("report", False)]
 
 
+def test_a_token_may_only_read_unless_it_is_made_to_write(tmp_path: Path) -> None:
+    made(tmp_path, "reader")
+    made(tmp_path, "writer", "--write", "--days", YEAR)
+    listed = json.loads(done_in(tmp_path, "token", "list", "--file", "tokens", "-o", "json").stdout)
+    assert {each["name"]: each["write"] for each in listed} == {"reader": False, "writer": True}
+    file = tmp_path / "tokens"
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+    assert [len(line.split()) for line in lines] == [3, 4]
+    file.write_text(file.read_text().replace(" write\n", " rewrite\n"))
+    done = done_in(tmp_path, "token", "list", "--file", "tokens")
+    assert done.returncode == ExitCode.USAGE
+    assert "line 3" in done.stderr
+
+
 def test_a_command_is_let_in_with_the_files_of_its_options(served: Served, tmp_path: Path) -> None:
     environ = {
         "LAKELEDGER_BOOTSTRAP": "127.0.0.1:1",

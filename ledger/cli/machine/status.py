@@ -53,7 +53,7 @@ FIELDS: Final = (
         "next_txn",
     ),
     *("watermark", "oldest_txn", "last_backup", "disks"),
-    *("anomalies", "more_anomalies", "topics", "publisher"),
+    *("anomalies", "more_anomalies", "topics", "publisher", "iceberg"),
 )
 
 
@@ -99,6 +99,8 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
     found |= seen_on_host(address, output)
     if address.publisher_url is not None:
         found |= seen_of_publisher(address.publisher_url, output)
+    if address.iceberg_url is not None:
+        found |= seen_of_iceberg(address.iceberg_url, output)
     try:
         seen = seen_in_log(address)
         found |= {"leader": seen.leader, "records_in_log": seen.records}
@@ -191,6 +193,24 @@ def seen_of_publisher(url: str, output: Output) -> Mapping[str, Any]:
         for each in found.stopped
     ]
     return {"publisher": "; ".join(texts)}
+
+
+def seen_of_iceberg(url: str, output: Output) -> Mapping[str, Any]:
+    """Return where the catalog for clients of Iceberg is, and what keeps it from answering."""
+    from ledger.reads.remote.http_questions import HttpQuestions  # noqa: PLC0415 - HTTP client
+
+    with closing(HttpQuestions(url, timeout_s=AWAY_S)) as catalog:
+        try:
+            checks = catalog.readiness().get("checks", {})
+        except LedgerError as problem:
+            reasons = [str(problem)]
+        else:
+            down = (each for each in checks.items() if each[1].get("status") != "UP")
+            reasons = [f"{name}: {each.get('detail', '')}" for name, each in down]
+    reason = "; ".join(reasons) or None
+    if output is Output.JSON:
+        return {"iceberg": {"url": url, "problem": reason}}
+    return {"iceberg": url if reason is None else f"{url}, {reason}"}
 
 
 def why_unwell(problem: LedgerError) -> str:

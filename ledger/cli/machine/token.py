@@ -41,11 +41,15 @@ def new(
         Path | None,
         typer.Option(metavar="<path>", help="Write it there, for its owner, and do not print it."),
     ] = None,
+    *,
+    write: Annotated[
+        bool, typer.Option("--write", help="It may make changes; by default it may only read.")
+    ] = False,
     output: FailureOption = Output.TABLE,  # noqa: ARG001 - `main` reports the failure
 ) -> None:
     """Make a token, add its hash to a file of a server, and print the token once."""
     ends_ms = None if days is None else now_ms() + round(days * DAY_MS)
-    known, token = KnownToken.made(name, ends_ms)
+    known, token = KnownToken.made(name, ends_ms, may_write=write)
 
     def added(tokens: Sequence[KnownToken]) -> Sequence[KnownToken]:
         if any(each.name == name for each in tokens):
@@ -75,6 +79,7 @@ def list_tokens(file: FileOption, output: OutputOption = Output.TABLE) -> None:
     rows = [
         {
             "name": token.name,
+            "write": token.may_write,
             "expires": None if token.expires_ms is None else time_text(token.expires_ms),
             "expired": token.is_expired(now_ms()),
         }

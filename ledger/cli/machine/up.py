@@ -23,11 +23,18 @@ PortOption = Annotated[
 PublishOption = Annotated[
     bool, typer.Option("--publish", help="Run the publisher of Delta logs too.")
 ]
+IcebergOption = Annotated[
+    bool, typer.Option("--iceberg", help="Run a REST catalog for clients of Apache Iceberg too.")
+]
 SecureOption = Annotated[
     bool,
     typer.Option(
         "--secure", help="Logins, rights, tokens and TLS for everything; a ledger stays secured."
     ),
+]
+HttpOption = Annotated[
+    str | None,
+    typer.Option(help="host:port to read at, or off; by default a free port, which is kept."),
 ]
 RebuildOption = Annotated[
     bool,
@@ -46,11 +53,9 @@ def up(
     sequencers: Annotated[int, typer.Option(min=1, help="One leads, the rest stand by.")] = 2,
     caches: Annotated[int, typer.Option(min=0, help="Metadata caches, each a process.")] = 0,
     publish: PublishOption = False,
+    iceberg: IcebergOption = False,
     spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,
-    http: Annotated[
-        str | None,
-        typer.Option(help="host:port to read at, or off; by default a free port, which is kept."),
-    ] = None,
+    http: HttpOption = None,
     lease_s: LeaseOption = None,
     flush: FlushOption = True,
     begin_anew: BeginAnewOption = False,
@@ -75,10 +80,13 @@ def up(
         sequencers=sequencers,
         caches=caches,
         with_publisher=publish,
+        with_iceberg=iceberg,
         with_spark=spark,
         http=loaded.given("follower.http"),
         cache_http=loaded.given("cache.http"),
         publisher_http=loaded.given("publisher.http"),
+        iceberg_http=loaded.given("iceberg.http"),
+        warehouse=found.warehouse,
         notifier_http=loaded.given("notifier.http"),
         notifier=found.notifier,
         lease_s=lease_s,

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption
 from ledger.client import Ledger
+from ledger.definitions.given import check_arrow
 from ledger.delta.importer import folder_at, import_delta
 from ledger.delta.report import ImportReport
 from ledger.errors import SettingsError
@@ -17,7 +18,10 @@ from ledger.machine.exit_codes import ExitCode
 from ledger.machine.process import heed_signals
 
 APPLICATION = "lakeledger import delta"
+ICEBERG_APPLICATION = "lakeledger import iceberg"
 COLUMNS = (TextColumn("version"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+SNAPSHOTS = (TextColumn("snapshot"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+STOPPED = "stopped; started again, the import continues with the next"
 
 imports = typer.Typer(no_args_is_help=True)
 
@@ -64,8 +68,73 @@ def import_delta_table(
         heed_signals(stop)  # Until here Ctrl-C ends it at once: nothing has begun.
         report = import_delta(connection, path, table, follow=follow, stop=stop, progress=progress)
     answer(fields_of(report), output)
+    end(stop, "version", follow=follow)
+
+
+@imports.command("iceberg")
+def import_iceberg_table(
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH",
+            help="The metadata file of the table, or the folder of a table without a catalog.",
+        ),
+    ],
+    table: Annotated[str, typer.Option(help="The name it gets in the ledger.")],
+    ledger: NameOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    *,
+    newest: Annotated[
+        bool,
+        typer.Option(
+            "--newest",
+            help="PATH is a folder: take the metadata file with the highest number, though a "
+            "commit that failed may have left it.",
+        ),
+    ] = False,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow",
+            metavar="FOLDER",
+            help="Files of the table may lie here too, not only below its location.",
+        ),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with new snapshots until Ctrl-C.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Replay the snapshots of an Iceberg table; a second run continues with the new ones."""
+    check_arrow()
+    from ledger.iceberg.importer import import_iceberg  # noqa: PLC0415 - loads Arrow
+
+    stop = Signal()
+    with (
+        Ledger.connect(
+            ledger=ledger, catalog=catalog, application=ICEBERG_APPLICATION
+        ) as connection,
+        progress_bar("snapshot", *SNAPSHOTS) as progress,
+    ):
+        heed_signals(stop)  # Until here Ctrl-C ends it at once: nothing has begun.
+        report = import_iceberg(
+            connection,
+            path,
+            table,
+            places=allow or (),
+            newest=newest,
+            follow=follow,
+            stop=stop,
+            progress=progress,
+        )
+    answer(report.fields(), output)
+    end(stop, "snapshot", follow=follow)
+
+
+def end(stop: Signal, what: str, *, follow: bool) -> None:
+    """Say that an import was stopped; raises Exit if it was to end by itself."""
     if stop.is_set():
-        say("stopped; started again, the import continues with the next version")
+        say(f"{STOPPED} {what}")
     if stop.is_set() and not follow:
         raise typer.Exit(ExitCode.INTERRUPTED)
 

@@ -19,6 +19,7 @@ from ledger.cli.reading import known_table, reading
 from ledger.cli.tables.imports import fields_of
 from ledger.client import Ledger
 from ledger.config.search import find_address, log_of
+from ledger.iceberg.imports.adopting import adopt_iceberg, is_imported
 from ledger.log.replay import Replay
 from ledger.machine.exit_codes import ExitCode
 from ledger.properties.delta_readers import needs_of, refused
@@ -104,13 +105,18 @@ def table_adopt(
     catalog: CatalogOption = CONFIGURED,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Take over the Delta table that a table was imported from: from now on the ledger commits.
+    """Take over the table that a table was imported from: from now on the ledger commits.
 
-    The log continues in its folder, with the next version. Other programs read on, and are refused
-    to write.
+    The log of a Delta table continues in its folder, with the next version. Other programs read on,
+    and are refused to write. The metadata of an Iceberg table stays as it is; its programs go on by
+    the ledger's catalog, and a commit to the old metadata is named when the command runs again.
     """
     with owning(ledger, catalog) as owner:
-        found = owner.adopt(known_table(owner.ledger.reads(), catalog, name))
+        row = known_table(owner.ledger.reads(), catalog, name)
+        if is_imported(owner.ledger, row):
+            answer(adopt_iceberg(owner.ledger, row).fields(), output)
+            return
+        found = owner.adopt(row)
     answer({**fields_of(found.imported), **log_fields(found.log)}, output)
     if found.without_effect:
         say(f"kept without effect: {', '.join(found.without_effect)}")

@@ -60,7 +60,7 @@ later(
     app,
     "adopt",
     "ledger.cli.tables.published:table_adopt",
-    "Take over the Delta table that a table was imported from: from now on the ledger commits.",
+    "Take over the table that a table was imported from: from now on the ledger commits.",
 )
 later(
     app,

@@ -100,6 +100,15 @@ ROLES: Final[Mapping[str, RoleRights]] = {
     "publisher": RoleRights(
         "`lakeledger serve publisher`: writes the Delta logs of published tables", FOLLOWED
     ),
+    "iceberg": RoleRights(
+        "`lakeledger serve iceberg`: reads and writes for clients of Apache Iceberg",
+        {
+            Topic.COMMANDS: (WRITE,),
+            Topic.HEARTBEATS: (WRITE,),
+            **FOLLOWED,
+            Topic.CHECKPOINTS: (READ,),
+        },
+    ),
     "notifier": RoleRights(
         "`lakeledger serve notifier`: tells other programs of commits and conflicts",
         {**FOLLOWED, Topic.CHECKPOINTS: (READ,)},

@@ -60,6 +60,7 @@ class HttpReads(HttpQuestions, Reads):
     namespaces = by_http(Reads.namespaces)
     newest_versions = by_http(Reads.newest_versions)
     definition = by_http(Reads.definition)
+    definitions = by_http(Reads.definitions)
     txn = by_http(Reads.txn)
     open_txns = by_http(Reads.open_txns)
     aborted_txns = by_http(Reads.aborted_txns)

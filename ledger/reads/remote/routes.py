@@ -115,6 +115,7 @@ ROUTES: Final[Sequence[Route]] = (
     Route("/tables/newest-versions", Reads.newest_versions),
     Route("/tables/{table}", Reads.table),
     Route("/tables/{table}/definition", Reads.definition),
+    Route("/tables/{table}/definitions", Reads.definitions, behind={"after": "position"}),
     Route("/tables/{table}/mappings", Reads.mappings),
     Route("/tables/{table}/valid-write-ids", Reads.write_ids_at),
     Route("/tables/{table}/valid-write-ids", Reads.valid_write_ids, body="txns"),

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from ledger.core.partitions.file_paths import SCHEME, is_absolute
 from ledger.definitions.locations import UNQUOTED, as_stored, as_uri, is_file_uri
-from ledger.files.deletion_vectors import path_of
+from ledger.files.deletion_vectors import is_in_puffin, path_of
 from ledger.files.file_writers import writer_of
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.file_list import AddFile, RemoveFile
@@ -117,6 +117,11 @@ def extras(file: AddFile | RemoveFile) -> dict[str, Any]:
     """Return the fields of deletion vector and row ids; raises UnpublishableError."""
     fields: dict[str, Any] = {}
     if file.deletion_vector is not None:
+        if is_in_puffin(file.deletion_vector):
+            raise UnpublishableError(
+                f"the deletion vector of {file.path} lies in a file of Iceberg, which Delta's "
+                "readers do not know; write the file anew, as OPTIMIZE does"
+            )
         fields["deletionVector"] = vector_fields(file.deletion_vector)
     elif file.vector:
         raise UnpublishableError(

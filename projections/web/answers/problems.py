@@ -1,8 +1,8 @@
 """Problems: the answers to errors, always JSON with a name."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from starlette.responses import JSONResponse, Response
 
@@ -22,6 +22,12 @@ UNKNOWN_HOST: Final = "UnknownHost"
 HEAD_TOO_LONG: Final = "HeadTooLong"
 """The name of the error when the line and the headers of a question are too long."""
 
+UNKNOWN_PATH: Final = "UnknownPath"
+"""The name of the error when nothing is at a path."""
+
+UNKNOWN_METHOD: Final = "UnknownMethod"
+"""The name of the error when a path has no such method."""
+
 UNAUTHORIZED: Final = "Unauthorized"
 """The name of the error when a request shows no token that is known and valid."""
 
@@ -37,25 +43,47 @@ class BusyError(Exception):
     """The server has no room for a question now; the text names the full resource."""
 
 
-def problem_form(error: str, message: str, *, retry_unchanged: bool = False) -> dict[str, Any]:
-    """Return the answer to an error as fields."""
-    return {"error": error, "message": message, "retry_unchanged": retry_unchanged, "fields": {}}
+class Problem(NamedTuple):
+    """An error that is answered: its status, its name, its text, and whether to ask again."""
+
+    status: int
+    error: str
+    message: str
+    retry_unchanged: bool = False
 
 
-def problem_json(error: str, message: str, *, retry_unchanged: bool = False) -> bytes:
+ProblemForm = Callable[[Problem], Mapping[str, Any]]
+"""Returns the answer to an error as the fields that the clients of a server expect."""
+
+
+def problem_form(problem: Problem) -> dict[str, Any]:
+    """Return the answer to an error as fields of this product's own API."""
+    return {
+        "error": problem.error,
+        "message": problem.message,
+        "retry_unchanged": problem.retry_unchanged,
+        "fields": {},
+    }
+
+
+def problem_json(problem: Problem, form: ProblemForm = problem_form) -> bytes:
     """Return the answer to an error as JSON."""
-    form = problem_form(error, message, retry_unchanged=retry_unchanged)
-    return json.dumps(form, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(form(problem), ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def answer_problem(
-    status: int, error: str, message: str, headers: Mapping[str, str] | None = None
+    status: int,
+    error: str,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    form: ProblemForm = problem_form,
 ) -> Response:
     """Return the answer to an error that a repetition would meet again."""
-    return JSONResponse(problem_form(error, message), status, headers)
+    return JSONResponse(form(Problem(status, error, message)), status, headers)
 
 
-def busy(message: str) -> Response:
+def busy(message: str, form: ProblemForm = problem_form) -> Response:
     """Return the answer of a full server, with the time to ask again."""
-    form = problem_form(BUSY, message, retry_unchanged=True)
-    return JSONResponse(form, BUSY_STATUS, {"retry-after": str(RETRY_AFTER_S)})
+    problem = Problem(BUSY_STATUS, BUSY, message, retry_unchanged=True)
+    return JSONResponse(form(problem), BUSY_STATUS, {"retry-after": str(RETRY_AFTER_S)})

@@ -95,7 +95,7 @@ def answer(route: Route, reads: Reads, asked: Asked) -> Any:
     if not route.behind or size_of(route, asked) is Size.FEW:
         return read(reads)(**given)
     limit = given.pop(LIMIT)
-    if "position" in given and given["position"] is None and given["version"] is None:
+    if "position" in given and given["position"] is None and given.get("version") is None:
         # Pages of several moments are no listing.
         given["position"] = reads.position()
     return Paged(

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from ledger.config.settings import UNLOCKED, WebSettings, hosts_of
 from ledger.machine.endpoints import Endpoint
 from projections.fold.lag import Lag
+from projections.web.answers.problems import ProblemForm, problem_form
 from projections.web.answers.questions import Question
 from projections.web.answers.registry import Endpoint as PathAnswer
 from projections.web.app import WebPages
@@ -47,6 +48,8 @@ class Role(Generic[Source]):
         measures: its metrics.
         questions: what it answers besides its position, health and metrics.
         beside: further answers by path, short and always at hand.
+        problem_form: the form in which requests that reach no answer are refused.
+        tells_position: whether its position is one of its answers.
     """
 
     name: str
@@ -58,13 +61,20 @@ class Role(Generic[Source]):
     threads: int = THREADS
     long_threads: int = LONG_THREADS
     beside: Mapping[str, PathAnswer] = field(default_factory=dict)
+    problem_form: ProblemForm = problem_form
+    tells_position: bool = True
 
     def pages(self, limits: WebLimits = LIMITS) -> WebPages[Source]:
         """Return the application that answers for the role."""
         readers = Readers(self.source, self.threads, self.long_threads)
         health = Health(self.name, PositionWaiting(readers), self.checks, self.lag)
         metrics = Metrics(self.measures)
-        return WebPages(readers, self.questions, health, metrics, limits, beside=self.beside)
+        return WebPages(
+            *(readers, self.questions, health, metrics, limits),
+            beside=self.beside,
+            problem_form=self.problem_form,
+            tells_position=self.tells_position,
+        )
 
     def serve(self, address: HttpAddress, doors: WebSettings = UNLOCKED) -> WebServer:
         """Answer HTTP; raises SettingsError if it cannot listen at the address."""

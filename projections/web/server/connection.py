@@ -24,6 +24,9 @@ from projections.web.answers.problems import (
     HEAD_TOO_LONG,
     RETRY_AFTER_S,
     TOO_SLOW,
+    Problem,
+    ProblemForm,
+    problem_form,
     problem_json,
 )
 from projections.web.server.limits import WebLimits
@@ -38,11 +41,12 @@ SAYABLE: Final = (h11.IDLE, h11.SEND_RESPONSE)
 
 
 class HttpConnection(H11Protocol):
-    """One connection, bounded; `limits` come first, then uvicorn's arguments."""
+    """One connection, bounded; `limits` and `form` of problems come before uvicorn's arguments."""
 
-    def __init__(self, limits: WebLimits, **given: Any) -> None:
+    def __init__(self, limits: WebLimits, form: ProblemForm = problem_form, **given: Any) -> None:
         super().__init__(**given)
         self._limits = limits
+        self._form = form
         self._since_s = self.loop.time()
         self._paused_s: float | None = None
         self._patience_s = limits.write_s
@@ -198,7 +202,7 @@ class HttpConnection(H11Protocol):
         if self.conn.our_state not in SAYABLE:
             self.transport.close()
             return
-        data = problem_json(error, message, retry_unchanged=retry_unchanged)
+        data = problem_json(Problem(status, error, message, retry_unchanged), self._form)
         given = {
             "content-type": "application/json",
             "content-length": str(len(data)),

@@ -21,7 +21,12 @@ from ledger.config.tokens import KnownToken, known_as, read_tokens
 from ledger.errors import SettingsError
 from ledger.log_lines import LogLines
 from ledger.machine.endpoints import Endpoint
-from projections.web.answers.problems import TOKENS_UNREADABLE, UNAUTHORIZED, answer_problem
+from projections.web.answers.problems import (
+    TOKENS_UNREADABLE,
+    UNAUTHORIZED,
+    ProblemForm,
+    answer_problem,
+)
 
 BEARER: Final = "bearer"
 BASIC: Final = "basic"
@@ -39,9 +44,9 @@ class NotLetIn(NamedTuple):
     error: str
     message: str
 
-    def response(self) -> Response:
-        """Return the answer."""
-        found = answer_problem(self.status, self.error, self.message)
+    def response(self, form: ProblemForm) -> Response:
+        """Return the answer, with the fields that the clients of the server expect."""
+        found = answer_problem(self.status, self.error, self.message, form=form)
         if self.status == UNAUTHORIZED_STATUS:
             for challenge in CHALLENGES:
                 found.headers.append("www-authenticate", challenge)
@@ -73,8 +78,8 @@ class TokenDoor:
         self._stamp = stamp_of(file)
         self._known: Sequence[KnownToken] | None = read_tokens(file)
 
-    def refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> NotLetIn | None:
-        """Return why a request is not let in, None for one that is."""
+    def look_at(self, headers: Iterable[tuple[bytes, bytes]]) -> KnownToken | NotLetIn:
+        """Return the token by which a request is let in, or why it is not let in."""
         known = self._current()
         if known is None:
             text = f"the tokens of this server cannot be read; its log says why ({self._file.name})"
@@ -92,7 +97,7 @@ class TokenDoor:
                 UNAUTHORIZED,
                 f"the token {found.name} has expired. Make another one with: lakeledger token new",
             )
-        return None
+        return found
 
     def _current(self) -> Sequence[KnownToken] | None:
         """Return the tokens of the file as it is now, None if it cannot be read."""
@@ -157,9 +162,12 @@ class Doors:
             )
         log_lines.warning("answers other hosts by web.open=true", why=what)
 
-    def refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> NotLetIn | None:
-        """Return why a request is not let in, None for one that is."""
-        return None if self._tokens is None else self._tokens.refusal(headers)
+    def look_at(self, headers: Iterable[tuple[bytes, bytes]]) -> KnownToken | NotLetIn | None:
+        """Return the token by which a request is let in, or why it is not let in.
+
+        None is returned where no token is required.
+        """
+        return None if self._tokens is None else self._tokens.look_at(headers)
 
     def look(self) -> None:
         """Take a renewed certificate; connections that are open keep the former one."""
@@ -184,7 +192,8 @@ def token_in(header: bytes) -> str | None:
     kind, _, rest = header.decode("latin-1").strip().partition(" ")
     text = rest.strip()
     if kind.lower() == BEARER:
-        return text or None
+        # Some clients of Python send the word None where they have no token.
+        return text if text != str(None) else None
     if kind.lower() == BASIC:
         try:
             plain = base64.b64decode(text, validate=True).decode("utf-8")

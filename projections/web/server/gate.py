@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from socket import gethostname
 from typing import Final
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ledger.config.address import is_address, is_loopback
@@ -21,9 +22,11 @@ from projections.web.answers.problems import (
     FAULT_TEXT,
     HEAD_TOO_LONG,
     UNKNOWN_HOST,
+    ProblemForm,
     answer_problem,
+    problem_form,
 )
-from projections.web.server.doors import Doors
+from projections.web.server.doors import Doors, NotLetIn
 from projections.web.server.limits import WebLimits
 from projections.web.server.slots import Turns
 
@@ -32,6 +35,8 @@ PROBES: Final = frozenset({"/livez", "/readyz"})
 FIRST: Final = PROBES | {"/metrics"}
 LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 ANY_HOST: Final = "*"
+VISITOR: Final = "lakeledger.token"
+"""The key under which a scope has the token of its request, absent where none is required."""
 
 log_lines = LogLines("lakeledger.web")
 
@@ -72,16 +77,27 @@ def is_unspecified(host: str) -> bool:
 
 
 class Gate:
-    """Passes requests to an application, or answers why not; `setting` names more hosts."""
+    """Passes requests to an application, or answers why not, in the `form` of its problems.
+
+    `setting` names more hosts. A request that shows a token takes it along in its scope.
+    """
 
     def __init__(
-        self, app: ASGIApp, hosts: Hosts, limits: WebLimits, doors: Doors, *, setting: str
+        self,
+        app: ASGIApp,
+        hosts: Hosts,
+        limits: WebLimits,
+        doors: Doors,
+        *,
+        setting: str,
+        form: ProblemForm = problem_form,
     ) -> None:
         self._app = app
         self._hosts = hosts
         self._doors = doors
         self._limits = limits
         self._setting = setting
+        self._form = form
         self._turns = Turns()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,9 +106,8 @@ class Gate:
             await self._turns.turn()
         if head_bytes(scope) > self._limits.head_bytes_max:
             bound = f"the head of a request must have at most {self._limits.head_bytes_max} bytes"
-            await answer_problem(431, HEAD_TOO_LONG, f"{bound}; ask for less at once")(
-                scope, receive, send
-            )
+            text = f"{bound}; ask for less at once"
+            await self._problem(431, HEAD_TOO_LONG, text)(scope, receive, send)
             return
         hosts = [text.decode("latin-1") for name, text in scope["headers"] if name == b"host"]
         if scope["path"] not in PROBES and not all(map(self._hosts.know, hosts)):
@@ -100,12 +115,13 @@ class Gate:
                 f"this server has no name {hosts[0]!r}. Use its address, or add the name "
                 f"to the setting {self._setting}"
             )
-            await answer_problem(421, UNKNOWN_HOST, text)(scope, receive, send)
+            await self._problem(421, UNKNOWN_HOST, text)(scope, receive, send)
             return
-        if scope["path"] not in PROBES and (refused := self._doors.refusal(scope["headers"])):
-            await refused.response()(scope, receive, send)
+        token = None if scope["path"] in PROBES else self._doors.look_at(scope["headers"])
+        if isinstance(token, NotLetIn):
+            await token.response(self._form)(scope, receive, send)
             return
-        await self._answer(scope, receive, send)
+        await self._answer(scope if token is None else {**scope, VISITOR: token}, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_begun = False
@@ -121,7 +137,10 @@ class Gate:
             if has_begun:
                 raise  # The connection is cut, so that no client takes the part for the whole.
             log_lines.exception("fault", path=scope["path"])
-            await answer_problem(500, FAULT, FAULT_TEXT)(scope, receive, send)
+            await self._problem(500, FAULT, FAULT_TEXT)(scope, receive, send)
+
+    def _problem(self, status: int, error: str, message: str) -> Response:
+        return answer_problem(status, error, message, form=self._form)
 
 
 def head_bytes(scope: Scope) -> int:

@@ -53,11 +53,14 @@ class WebServer:
         endpoint = Endpoint(*listening.getsockname()[:2])
         self._doors = Doors(doors)
         self._doors.check(endpoint)
-        gate = Gate(pages.app, Hosts(endpoint, hosts), limits, self._doors, setting=setting)
+        form = pages.problem_form
+        gate = Gate(
+            pages.app, Hosts(endpoint, hosts), limits, self._doors, setting=setting, form=form
+        )
         self._server = uvicorn.Server(
             uvicorn.Config(
                 gate,
-                http=cast("type[asyncio.Protocol]", partial(HttpConnection, limits)),
+                http=cast("type[asyncio.Protocol]", partial(HttpConnection, limits, form)),
                 log_config=None,
                 log_level="error",
                 access_log=False,

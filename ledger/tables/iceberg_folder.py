@@ -1,0 +1,95 @@
+"""The folder in which a catalog writes Iceberg's metadata of a table, and which of it may go.
+
+Its files are made again when they are asked for. So an old one may go, unless the newest metadata
+file leads to it: a program may have been given that path. A catalog renews the files that it sends
+readers to. A folder with metadata files of another program is that program's.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ledger.errors import UnreadableTableError
+from ledger.files.storage import Storage, StoredFile
+from ledger.iceberg.limits import LIST_LIMITS, MANIFEST_LIMITS, IcebergFormatError
+from ledger.iceberg.manifests import read_manifest, read_manifest_list
+
+FOLDER: Final = "metadata/"
+OWN: Final = "metadata/lakeledger-"
+ASIDE: Final = "metadata/.lakeledger-"
+"""A file that is being written, or that a writer left when it was killed."""
+
+METADATA: Final = ".metadata.json"
+HINT: Final = "metadata/version-hint.text"
+CLIENTS: Final = ".avro"
+"""Clients leave the manifests and lists of their commits, which nothing reads afterwards."""
+
+METADATA_BYTES_MAX: Final = 64 << 20
+
+
+def is_of_another(file: StoredFile) -> bool:
+    """Return whether a file shows that another program keeps its list of files in the folder."""
+    is_list = file.path.endswith(METADATA) or file.path == HINT
+    return file.path.startswith(FOLDER) and is_list and not file.path.startswith(OWN)
+
+
+def is_served(file: StoredFile) -> bool:
+    """Return whether a file is a catalog's own, or was left by the commit of a client."""
+    if not file.path.startswith(FOLDER):
+        return False
+    return file.path.startswith((OWN, ASIDE)) or file.path.endswith(CLIENTS)
+
+
+def is_metadata(file: StoredFile) -> bool:
+    """Return whether a file is a catalog's own metadata file."""
+    return file.path.startswith(OWN) and file.path.endswith(METADATA)
+
+
+def unneeded(files: Sequence[StoredFile], storage: Storage) -> list[StoredFile]:
+    """Return the files to which the newest metadata file does not lead.
+
+    All files stay if it leads to one that is not there, or cannot be read.
+    """
+    known = sorted(each.path for each in files if is_metadata(each))
+    if not known:
+        return []
+    try:
+        needed = {known[-1], *led_to(known[-1], storage)}
+    except (UnreadableTableError, IcebergFormatError, KeyError, TypeError):
+        return []
+    return [each for each in files if each.path not in needed]
+
+
+def led_to(metadata: str, storage: Storage) -> Iterator[str]:
+    """Yield the files of the folder that a metadata file leads to.
+
+    Raises UnreadableTableError or IcebergFormatError if one of them cannot be read.
+    """
+    seen = set[str]()
+    try:
+        snapshots = json.loads(data_of(metadata, storage, METADATA_BYTES_MAX))["snapshots"]
+    except (ValueError, RecursionError) as error:
+        raise IcebergFormatError(f"{metadata} must be a metadata file: {error}") from error
+    for snapshot in snapshots:
+        path = inner(snapshot["manifest-list"])
+        yield path
+        for line in read_manifest_list(data_of(path, storage, LIST_LIMITS.bytes)):
+            manifest = inner(line.path)
+            if manifest in seen:
+                continue
+            seen.add(manifest)
+            yield manifest
+            if line.content == "deletes":
+                data = data_of(manifest, storage, MANIFEST_LIMITS.bytes)
+                yield from (inner(each.path) for each in read_manifest(data).entries)
+
+
+def data_of(path: str, storage: Storage, bytes_max: int) -> bytes:
+    """Return the first bytes of a file, up to a bound."""
+    with storage.open(path) as stream:
+        return bytes(stream.read(bytes_max))
+
+
+def inner(path: str) -> str:
+    """Return the path of a file of the folder below its location."""
+    return f"{FOLDER}{path.rpartition('/')[2]}"

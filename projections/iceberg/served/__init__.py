@@ -1,0 +1,1 @@
+"""Tables as Iceberg reads them: snapshots, manifests and metadata, folded from their versions."""

@@ -1,0 +1,1 @@
+"""The HTTP of an Iceberg REST catalog: paths, answers, errors, and the users that may change."""

@@ -1,0 +1,1 @@
+"""The Iceberg REST catalog with unchanged clients: pyiceberg, DuckDB and Spark."""

@@ -1,0 +1,373 @@
+"""Statements of pyiceberg: after each, the SDK, the other clients and the Delta log agree."""
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pytest
+from pyiceberg.exceptions import (
+    BadRequestError,
+    CommitFailedException,
+    NamespaceNotEmptyError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    ValidationException,
+)
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    Transform,
+    TruncateTransform,
+    YearTransform,
+)
+from pyiceberg.types import (
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestamptzType,
+)
+
+from ledger.properties.column_mapping import PUBLISH
+from tests.iceberg.clients.canonical import texts
+from tests.iceberg.clients.readers import NULL_PARTS, Served, agreed, pyiceberg_catalog
+
+PUBLISHED: Final = {PUBLISH: "delta"}
+PLAIN: Final = [("id", "bigint"), ("name", "string")]
+TABLE: Final = "db.t"
+ODD_TEXTS: Final = ("a b", "100%", "%2e%2e", "a/b", "x:y=z?&#", "\u00e4\u6f22", "'", "+", "..")
+
+
+def rows(*pairs: tuple[int, str | None]) -> pa.Table:
+    kind = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    return pa.Table.from_pylist([{"id": n, "name": text} for n, text in pairs], schema=kind)
+
+
+def of(*pairs: tuple[int, str | None]) -> list[str]:
+    """Return rows as all readers show them."""
+    return texts(rows(*pairs).to_pylist())
+
+
+def plain(lake: Served, **more: Any) -> None:
+    """Make a table with two rows by the SDK."""
+    lake.ledger.create_table(TABLE, PLAIN, properties=PUBLISHED, **more)
+    lake.ledger.append(TABLE, rows((1, "a"), (2, "b")))
+
+
+def test_rows_change_by_pyiceberg_and_all_readers_see_them(lake: Served) -> None:
+    plain(lake)
+    table = pyiceberg_catalog(lake.uri).load_table(TABLE)
+    table.append(rows((3, "c")))
+    assert agreed(lake, TABLE) == of((1, "a"), (2, "b"), (3, "c"))
+    table.delete("id = 1")
+    assert agreed(lake, TABLE) == of((2, "b"), (3, "c"))
+    table.overwrite(rows((2, "B")), overwrite_filter="id = 2")
+    assert agreed(lake, TABLE) == of((2, "B"), (3, "c"))
+    found = table.upsert(rows((3, "C"), (4, "d")), ["id"])
+    assert (found.rows_updated, found.rows_inserted) == (1, 1)
+    assert agreed(lake, TABLE) == of((2, "B"), (3, "C"), (4, "d"))
+    table.overwrite(rows((9, None)))
+    assert agreed(lake, TABLE) == of((9, None))
+    table.delete()
+    assert agreed(lake, TABLE) == []
+
+
+def test_changes_of_the_sdk_and_of_pyiceberg_follow_each_other(lake: Served) -> None:
+    plain(lake)
+    catalog = pyiceberg_catalog(lake.uri)
+    catalog.load_table(TABLE).append(rows((3, "c")))
+    lake.ledger.update(TABLE, {"name": "'x'"}, "id < 3")
+    catalog.load_table(TABLE).delete("id = 2")
+    lake.ledger.optimize(TABLE)
+    catalog.load_table(TABLE).append(rows((4, "d")))
+    assert agreed(lake, TABLE) == of((1, "x"), (3, "c"), (4, "d"))
+    lake.ledger.delete(TABLE, "id = 3")
+    assert agreed(lake, TABLE) == of((1, "x"), (4, "d"))
+
+
+def test_an_append_with_an_old_base_is_taken(lake: Served) -> None:
+    plain(lake)
+    catalog = pyiceberg_catalog(lake.uri)
+    old = catalog.load_table(TABLE)
+    for number in (3, 4):
+        catalog.load_table(TABLE).append(rows((number, "new")))
+    lake.ledger.delete(TABLE, "id = 1")
+    old.append(rows((5, "late")))
+    assert agreed(lake, TABLE) == of((2, "b"), (3, "new"), (4, "new"), (5, "late"))
+
+
+def test_a_change_of_rows_that_another_changed_since_is_refused(lake: Served) -> None:
+    plain(lake)
+    catalog = pyiceberg_catalog(lake.uri)
+    old = catalog.load_table(TABLE)
+    catalog.load_table(TABLE).overwrite(rows((1, "first")), overwrite_filter="id = 1")
+    with pytest.raises((CommitFailedException, ValidationException)):
+        old.overwrite(rows((1, "second")), overwrite_filter="id = 1")
+    assert agreed(lake, TABLE) == of((1, "first"), (2, "b"))
+
+
+def test_every_snapshot_shows_the_rows_of_its_version(lake: Served) -> None:
+    plain(lake)
+    table = pyiceberg_catalog(lake.uri).load_table(TABLE)
+    table.append(rows((3, "c")))
+    lake.ledger.alter_table(TABLE, properties={"owner": "ada"})
+    lake.ledger.delete(TABLE, "id = 2")
+    table.refresh()
+    wanted = [
+        texts(lake.ledger.scan(TABLE, version=each.version).to_arrow().to_pylist())
+        for each in reversed(lake.ledger.history(TABLE))
+        if each.adds + each.removes
+    ]
+    found = [
+        texts(table.scan(snapshot_id=each.snapshot_id).to_arrow().to_pylist())
+        for each in table.snapshots()
+    ]
+    assert found == wanted
+
+
+def test_partitions_by_the_value_of_a_column(lake: Served) -> None:
+    plain(lake, partition_columns=["name"])
+    table = pyiceberg_catalog(lake.uri).load_table(TABLE)
+    table.append(rows((3, "a"), (4, "c"), (5, None)))
+    assert agreed(lake, TABLE, without=NULL_PARTS) == of(
+        (1, "a"), (2, "b"), (3, "a"), (4, "c"), (5, None)
+    )
+    table.dynamic_partition_overwrite(rows((7, "a")))
+    assert agreed(lake, TABLE, without=NULL_PARTS) == of((2, "b"), (4, "c"), (5, None), (7, "a"))
+    table.delete("name = 'c'")
+    assert agreed(lake, TABLE, without=NULL_PARTS) == of((2, "b"), (5, None), (7, "a"))
+    assert len(list(table.scan("name = 'a'").plan_files())) == 1
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS, ids=ascii)
+def test_partitions_of_odd_texts(lake: Served, text: str) -> None:
+    """A folder of each side has such a text in a form of its own; all read the same files."""
+    plain(lake, partition_columns=["name"])
+    table = pyiceberg_catalog(lake.uri).load_table(TABLE)
+    table.append(rows((3, text)))
+    lake.ledger.append(TABLE, rows((4, text)))
+    assert agreed(lake, TABLE) == of((1, "a"), (2, "b"), (3, text), (4, text))
+    table.refresh()
+    table.delete("id = 4")
+    lake.ledger.update(TABLE, {"id": "33"}, "id = 3")
+    assert agreed(lake, TABLE) == of((1, "a"), (2, "b"), (33, text))
+
+
+def test_columns_are_added_renamed_widened_and_dropped(lake: Served) -> None:
+    columns = [("id", "bigint"), ("name", "string"), ("n", "int")]
+    lake.ledger.create_table(TABLE, columns)
+    lake.ledger.append(TABLE, [{"id": 1, "name": "a", "n": 7}])
+    table = pyiceberg_catalog(lake.uri).load_table(TABLE)
+    with table.update_schema() as change:
+        change.add_column("extra", LongType())
+        change.rename_column("name", "title")
+        change.update_column("n", field_type=LongType())
+    wanted = [{"id": 1, "title": "a", "n": 7, "extra": None}]
+    assert agreed(lake, TABLE) == texts(wanted)
+    more = {"id": 2, "title": "b", "n": 1 << 40, "extra": 5}
+    table.append(pa.Table.from_pylist([more], schema=table.schema().as_arrow()))
+    assert agreed(lake, TABLE) == texts([*wanted, more])
+    with table.update_schema() as change:
+        change.delete_column("extra")
+        change.add_column("extra", StringType())
+    wanted = [{**row, "extra": None} for row in (*wanted, more)]
+    assert agreed(lake, TABLE) == texts(wanted)
+
+
+def test_nested_columns_of_both_sides(lake: Served) -> None:
+    person = StructType(
+        NestedField(10, "n", StringType()),
+        NestedField(11, "xs", ListType(12, IntegerType(), element_required=False)),
+    )
+    kinds = MapType(20, StringType(), 21, person, value_required=False)
+    schema = Schema(
+        NestedField(1, "id", LongType(), required=True),
+        NestedField(2, "who", person),
+        NestedField(3, "kinds", kinds),
+    )
+    catalog = pyiceberg_catalog(lake.uri)
+    catalog.create_namespace("py")
+    made: list[dict[str, Any]] = [
+        {"id": 1, "who": {"n": "q", "xs": [1, None]}, "kinds": [("k", {"n": "v", "xs": []})]},
+        # pyiceberg writes an empty map for NULL.
+        {"id": 2, "who": None, "kinds": []},
+    ]
+    with catalog.create_table_transaction("py.nested", schema) as txn:
+        kind = txn.table_metadata.schema().as_arrow()
+        txn.append(pa.Table.from_pylist(made, schema=kind))
+    assert agreed(lake, "py.nested") == texts(made)
+    more = {"id": 3, "who": {"n": None, "xs": None}, "kinds": []}
+    lake.ledger.append("py.nested", [{**more, "kinds": {}}])
+    lake.ledger.delete("py.nested", "id = 2")
+    assert agreed(lake, "py.nested") == texts([made[0], more])
+
+
+@pytest.mark.parametrize(
+    ("transform", "column", "where"),
+    [
+        (BucketTransform(4), "id", "id = 3"),
+        (TruncateTransform(3), "name", "name = 'name-3'"),
+        (TruncateTransform(10), "id", "id < 10"),
+        (YearTransform(), "at", "at >= '2026-01-01T00:00:00+00:00'"),
+        (MonthTransform(), "at", "at < '2025-12-01T00:00:00+00:00'"),
+        (DayTransform(), "at", "at = '2026-01-01T00:00:00+00:00'"),
+        (HourTransform(), "at", "at < '2025-11-30T00:00:00+00:00'"),
+    ],
+    ids=str,
+)
+def test_partitions_by_transforms(
+    lake: Served, transform: Transform[Any, Any], column: str, where: str
+) -> None:
+    schema = Schema(
+        NestedField(1, "id", LongType()),
+        NestedField(2, "name", StringType()),
+        NestedField(3, "at", TimestamptzType()),
+    )
+    source = schema.find_field(column).field_id
+    spec = PartitionSpec(PartitionField(source, 1000, transform, f"{column}_part"))
+    catalog = pyiceberg_catalog(lake.uri)
+    catalog.create_namespace("py")
+    table = catalog.create_table("py.parts", schema, partition_spec=spec)
+    began = datetime(2025, 11, 30, 12, tzinfo=UTC)
+    made: list[dict[str, Any]] = [
+        {"id": n, "name": f"name-{n}", "at": began + timedelta(hours=36 + n * 24 - 24)}
+        for n in range(68)
+    ]
+    made.append({"id": None, "name": None, "at": None})
+    made.append({"id": 99, "name": "new year", "at": datetime(2026, 1, 1, tzinfo=UTC)})
+    table.append(pa.Table.from_pylist(made, schema=schema.as_arrow()))
+    assert agreed(lake, "py.parts", without=NULL_PARTS) == texts(made)
+    matching = table.scan(where).to_arrow().num_rows
+    assert matching == lake.ledger.scan("py.parts", sql_of(where)).count()
+    lake.ledger.append("py.parts", made[:3])
+    table.refresh()
+    table.delete("id = 99")
+    left = [row for row in (*made, *made[:3]) if row["id"] != 99]
+    assert agreed(lake, "py.parts", without=NULL_PARTS) == texts(left)
+
+
+def sql_of(where: str) -> str:
+    """Return a condition of pyiceberg on times as the ledger reads it."""
+    column, sign, value = where.split(maxsplit=2)
+    return f"{column} {sign} {'TIMESTAMP ' if column == 'at' else ''}{value}"
+
+
+def test_a_partition_field_is_added_to_a_table_with_rows(lake: Served) -> None:
+    # Not published: Delta's log stops where columns of older files become partition columns.
+    lake.ledger.create_table(TABLE, PLAIN)
+    lake.ledger.append(TABLE, rows((1, "a"), (2, "b")))
+    table = pyiceberg_catalog(lake.uri).load_table(TABLE)
+    with table.update_spec() as change:
+        change.add_field("id", BucketTransform(4), "id_bucket")
+    table.append(rows((3, "c")))
+    assert agreed(lake, TABLE) == of((1, "a"), (2, "b"), (3, "c"))
+    lake.ledger.append(TABLE, rows((4, "d")))
+    table.refresh()
+    table.delete("id = 1")
+    assert agreed(lake, TABLE) == of((2, "b"), (3, "c"), (4, "d"))
+    with table.update_spec() as change:
+        change.remove_field("id_bucket")
+        change.add_field("name", IdentityTransform(), "name")
+    table.append(rows((5, "e")))
+    assert agreed(lake, TABLE) == of((2, "b"), (3, "c"), (4, "d"), (5, "e"))
+
+
+def test_types_keep_their_values(lake: Served) -> None:
+    kinds = [
+        *(("b", "boolean"), ("i", "int"), ("l", "bigint"), ("f", "float"), ("d", "double")),
+        *(("m", "decimal(12, 3)"), ("day", "date"), ("at", "timestamp"), ("s", "string")),
+        *(("local", "timestamp_ntz"), ("raw", "binary"), ("small", "smallint")),
+    ]
+    lake.ledger.create_table(TABLE, kinds)
+    first = {
+        "b": True,
+        "i": -1,
+        "l": 1 << 60,
+        "f": 0.5,
+        "d": -1e300,
+        "m": Decimal("-7.125"),
+        "day": date(1969, 12, 31),
+        "at": datetime(1969, 12, 31, 23, 59, tzinfo=UTC),
+        "s": "ä\u0000'",
+        "local": datetime.fromisoformat("2026-03-29T02:30:00"),
+        "raw": b"\x00\xff",
+        "small": -300,
+    }
+    lake.ledger.append(TABLE, [first, dict.fromkeys(first)])
+    table = pyiceberg_catalog(lake.uri).load_table(TABLE)
+    table.append(lake.ledger.scan(TABLE).to_arrow().cast(table.schema().as_arrow()))
+    assert agreed(lake, TABLE) == texts([first, first, dict.fromkeys(first), dict.fromkeys(first)])
+    assert table.scan("day < '1970-01-01' and m < -7").to_arrow().num_rows == 2
+
+
+def test_a_definition_and_rows_in_one_commit(lake: Served) -> None:
+    plain(lake)
+    table = pyiceberg_catalog(lake.uri).load_table(TABLE)
+    before = lake.ledger.history(TABLE, 1)[0].version
+    with table.transaction() as txn:
+        txn.set_properties({"owner": "ada"})
+        txn.append(rows((3, "c")))
+    assert lake.ledger.history(TABLE, 1)[0].version == before + 1
+    assert dict(lake.ledger.table(TABLE).definition.properties)["owner"] == "ada"
+    assert agreed(lake, TABLE) == of((1, "a"), (2, "b"), (3, "c"))
+
+
+def test_tables_are_listed_renamed_and_dropped(lake: Served) -> None:
+    catalog = pyiceberg_catalog(lake.uri)
+    catalog.create_namespace("py", {"owner": "ada"})
+    assert catalog.load_namespace_properties("py")["owner"] == "ada"
+    schema = rows().schema
+    catalog.create_table("py.a", schema)
+    with pytest.raises(TableAlreadyExistsError):
+        catalog.create_table("py.a", schema)
+    catalog.rename_table("py.a", "py.b")
+    assert catalog.list_tables("py") == [("py", "b")]
+    with pytest.raises(NoSuchTableError):
+        catalog.load_table("py.a")
+    with pytest.raises(NamespaceNotEmptyError):
+        catalog.drop_namespace("py")
+    catalog.load_table("py.b").append(rows((1, "a")))
+    (file,) = lake.ledger.read("py.b")
+    place = Path(str(lake.ledger.table("py.b").definition.location).removeprefix("file://"))
+    catalog.purge_table("py.b")
+    assert catalog.list_tables("py") == []
+    catalog.drop_namespace("py")
+    assert ("py",) not in catalog.list_namespaces()
+    # The files stay for readers of older versions, until a vacuum.
+    assert (place / file.path).exists()
+
+
+def test_a_pinned_catalog_shows_the_past_and_takes_no_change(lake: Served) -> None:
+    plain(lake)
+    position = lake.ledger.history(TABLE, 1)[0].position
+    lake.ledger.delete(TABLE, "id = 1")
+    assert agreed(lake, TABLE, position=position) == of((1, "a"), (2, "b"))
+    assert agreed(lake, TABLE) == of((2, "b"))
+    past = pyiceberg_catalog(lake.uri, f"main@{position}").load_table(TABLE)
+    with pytest.raises(BadRequestError):
+        past.append(rows((3, "c")))
+
+
+@pytest.mark.parametrize("form", ["2", "3"])
+def test_rows_that_the_sdk_marked_as_deleted(lake: Served, form: str) -> None:
+    properties = {**PUBLISHED, "lakeledger.rows": "marks", "iceberg.format-version": form}
+    lake.ledger.create_table(TABLE, PLAIN, properties=properties)
+    lake.ledger.append(TABLE, rows(*((n, "a") for n in range(10))))
+    lake.ledger.delete(TABLE, "id < 3")
+    assert agreed(lake, TABLE) == of(*((n, "a") for n in range(3, 10)))
+    lake.ledger.update(TABLE, {"name": "'b'"}, "id = 5")
+    lake.ledger.delete(TABLE, "id = 9")
+    wanted = [(n, "b" if n == 5 else "a") for n in range(3, 9)]
+    assert agreed(lake, TABLE) == of(*wanted)
+    lake.ledger.optimize(TABLE)
+    assert agreed(lake, TABLE) == of(*wanted)

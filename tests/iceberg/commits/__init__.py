@@ -1,0 +1,1 @@
+"""Tests of commits that come from Iceberg's clients."""

@@ -1,0 +1,1 @@
+"""Tests of Iceberg's forms, judged by readers and writers of other projects."""

@@ -1,0 +1,1 @@
+"""Tests of imports of Iceberg tables, against pyiceberg's own reading of them."""
