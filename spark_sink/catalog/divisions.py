@@ -19,7 +19,7 @@ WHAT_WORKS: Final = f"partition by columns and by {KNOWN}"
 
 
 def plain_columns(schema: TableSchema) -> Sequence[str]:
-    """Return the partition columns that are columns: Spark has their values as those of rows."""
+    """Return the partition columns that are columns: their values are in no data file."""
     return [name for name in schema.partition_columns if name not in schema.transforms]
 
 

@@ -182,7 +182,7 @@ def hashed(value: Any, type_: SparkType) -> int:
     if isinstance(value, date):
         return hash_of_long((value - EPOCH_DAY).days)
     if isinstance(value, Decimal):
-        whole = int(DECIMALS.scaleb(value, type_.scale))
+        whole = int(value.scaleb(type_.scale, DECIMALS))
         size = ((whole if whole >= 0 else ~whole).bit_length() + 8) // 8
         return hash_of_bytes(whole.to_bytes(size, "big", signed=True))
     return hash_of_bytes(value.encode()) if isinstance(value, str) else hash_of_long(value)
@@ -193,10 +193,10 @@ def cut(value: Any, type_: SparkType, width: int) -> str:
     if isinstance(value, str):
         return f"{CUT_TEXT}{value[:width]}"
     if isinstance(value, Decimal):
-        whole = int(DECIMALS.scaleb(value, type_.scale))
+        whole = int(value.scaleb(type_.scale, DECIMALS))
         form = form_of(str(type_))
         assert form is not None, f"{type_} has no texts"
-        return form.spell(DECIMALS.scaleb(Decimal(whole - whole % width), -type_.scale))
+        return form.spell(Decimal(whole - whole % width).scaleb(-type_.scale, DECIMALS))
     return str(value - value % width)
 
 

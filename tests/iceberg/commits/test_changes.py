@@ -1,5 +1,6 @@
 """Changes of rows depend on what their client has seen: no update is lost."""
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -14,9 +15,11 @@ SNAPSHOT_LEVELS = {
 MARKS = {"lakeledger.rows": "marks"}
 
 
-def with_file(client: RestClient, rows: int = 5, **properties: str) -> tuple[Json, str]:
+def with_file(
+    client: RestClient, rows: int = 5, properties: Mapping[str, str] = {}
+) -> tuple[Json, str]:
     """Make a table with one file of rows 0 to n - 1; return its metadata and the file's path."""
-    made = Snapshot(client.create("t", properties=properties))
+    made = Snapshot(client.create("t", properties=dict(properties)))
     place = made.add([{"id": number, "v": "x"} for number in range(rows)])
     client.commit(client.change("t", made.updates("append"), made.requirements()))
     return client.load("t"), place
@@ -56,14 +59,14 @@ def test_an_overwrite_loses_to_an_append_that_came_first(client: RestClient) -> 
 
 
 def test_an_overwrite_at_the_level_snapshot_wins_beside_an_append(client: RestClient) -> None:
-    metadata, place = with_file(client, **SNAPSHOT_LEVELS)
+    metadata, place = with_file(client, properties=SNAPSHOT_LEVELS)
     client.append("t", metadata, [{"id": 7, "v": "y"}])
     send(client, overwritten(metadata, place, [{"id": 8, "v": "z"}]))
     assert client.rows("t") == [(7, "y"), (8, "z")]
 
 
 def test_an_overwrite_at_the_level_snapshot_loses_to_the_same_file(client: RestClient) -> None:
-    metadata, place = with_file(client, **SNAPSHOT_LEVELS)
+    metadata, place = with_file(client, properties=SNAPSHOT_LEVELS)
     send(client, overwritten(metadata, place, [{"id": 8, "v": "z"}]))
     with pytest.raises(IcebergRefusal, match="Concurrent") as refused:
         send(client, overwritten(metadata, place, [{"id": 9, "v": "z"}]))
@@ -72,7 +75,7 @@ def test_an_overwrite_at_the_level_snapshot_loses_to_the_same_file(client: RestC
 
 
 def test_one_level_of_three_is_not_enough(client: RestClient) -> None:
-    metadata, place = with_file(client, **{"write.delete.isolation-level": "snapshot"})
+    metadata, place = with_file(client, properties={"write.delete.isolation-level": "snapshot"})
     client.append("t", metadata, [{"id": 7, "v": "y"}])
     with pytest.raises(IcebergRefusal, match="ConcurrentAppendException"):
         send(client, overwritten(metadata, place, []), "delete")
@@ -137,7 +140,7 @@ def test_deletes_and_inserts_in_two_snapshots_are_one_version(client: RestClient
 def test_position_deletes_take_rows_away_again_and_again(
     client: RestClient, properties: dict[str, str]
 ) -> None:
-    metadata, place = with_file(client, **properties)
+    metadata, place = with_file(client, properties=properties)
     for number in (1, 3):
         made = Snapshot(metadata)
         made.delete_rows(place, BitMap([number]))
@@ -151,7 +154,7 @@ def test_position_deletes_take_rows_away_again_and_again(
 
 @pytest.mark.parametrize("properties", [{}, MARKS])
 def test_vectors_replace_those_before_them(client: RestClient, properties: dict[str, str]) -> None:
-    metadata, place = with_file(client, **properties, **{"format-version": "3"})
+    metadata, place = with_file(client, properties={**properties, "format-version": "3"})
     assert metadata["format-version"] == 3
     rows = BitMap()
     for number in (1, 3):
@@ -165,7 +168,7 @@ def test_vectors_replace_those_before_them(client: RestClient, properties: dict[
 
 
 def test_marks_of_other_rows_of_one_file_both_win(client: RestClient) -> None:
-    metadata, place = with_file(client, **MARKS, **SNAPSHOT_LEVELS)
+    metadata, place = with_file(client, properties={**MARKS, **SNAPSHOT_LEVELS})
     for number in (1, 3):
         made = Snapshot(metadata)
         made.delete_rows(place, BitMap([number]))
@@ -174,7 +177,7 @@ def test_marks_of_other_rows_of_one_file_both_win(client: RestClient) -> None:
 
 
 def test_marks_of_the_same_row_conflict(client: RestClient) -> None:
-    metadata, place = with_file(client, **MARKS, **SNAPSHOT_LEVELS)
+    metadata, place = with_file(client, properties={**MARKS, **SNAPSHOT_LEVELS})
     for number, code in ((1, 0), (1, 409)):
         made = Snapshot(metadata)
         made.delete_rows(place, BitMap([number]))
@@ -188,7 +191,7 @@ def test_marks_of_the_same_row_conflict(client: RestClient) -> None:
 
 
 def test_vectors_of_one_file_conflict_without_marks(client: RestClient) -> None:
-    metadata, place = with_file(client, **SNAPSHOT_LEVELS)
+    metadata, place = with_file(client, properties=SNAPSHOT_LEVELS)
     first, second = Snapshot(metadata), Snapshot(metadata)
     first.delete_rows(place, BitMap([1]))
     second.delete_rows(place, BitMap([3]))
@@ -220,7 +223,7 @@ def test_a_long_vector_lies_in_a_file_of_its_own(client: RestClient) -> None:
 
 
 def test_deleted_rows_do_not_come_back(client: RestClient) -> None:
-    metadata, place = with_file(client, **{"format-version": "3"})
+    metadata, place = with_file(client, properties={"format-version": "3"})
     made = Snapshot(metadata)
     made.delete_by_vector(place, BitMap([1, 2]))
     send(client, made, "delete")

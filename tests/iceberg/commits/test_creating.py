@@ -9,6 +9,8 @@ from projections.iceberg.commits.commits import create
 from projections.iceberg.errors import IcebergRefusal
 from tests.iceberg.commits.rest_client import SCHEMA, Json, RestClient, Snapshot, path_in
 
+STAGED: dict[str, Any] = {"stage-create": True}
+
 
 def creating(staged: Json, *more: Json) -> list[Json]:
     """Return the updates that create a table as it was described."""
@@ -60,14 +62,14 @@ def test_a_created_table_has_ids_in_the_order_of_the_catalog(client: RestClient)
 
 def test_a_described_table_is_not_there_yet(client: RestClient) -> None:
     before = client.ledger.reads().position()
-    staged = client.create("t", **{"stage-create": True})
+    staged = client.create("t", **STAGED)
     assert client.ledger.reads().position() == before
     assert client.ledger.reads().table_named("main", "db.t") is None
     assert path_in(staged["location"], "metadata").is_dir()
 
 
 def test_a_described_table_comes_with_its_rows(client: RestClient) -> None:
-    staged = client.create("t", **{"stage-create": True})
+    staged = client.create("t", **STAGED)
     made = Snapshot(staged)
     made.add([{"id": 1, "v": "a"}])
     change = client.change("t", creating(staged, *made.updates("append")), CREATE)
@@ -82,7 +84,7 @@ def test_a_described_table_comes_with_its_rows(client: RestClient) -> None:
 
 
 def test_a_described_table_without_rows_is_created_once(client: RestClient) -> None:
-    staged = client.create("t", **{"stage-create": True})
+    staged = client.create("t", **STAGED)
     client.commit(client.change("t", creating(staged), CREATE))
     client.commit(client.change("t", creating(staged), CREATE))
     assert client.load("t")["table-uuid"] == staged["table-uuid"]
@@ -90,7 +92,7 @@ def test_a_described_table_without_rows_is_created_once(client: RestClient) -> N
 
 
 def test_the_name_of_a_described_table_may_be_taken_first(client: RestClient) -> None:
-    staged = client.create("t", **{"stage-create": True})
+    staged = client.create("t", **STAGED)
     client.create("t")
     with pytest.raises(IcebergRefusal, match="Requirement failed: table already exists") as found:
         client.commit(client.change("t", creating(staged), CREATE))
@@ -98,7 +100,7 @@ def test_the_name_of_a_described_table_may_be_taken_first(client: RestClient) ->
 
 
 def test_a_table_without_its_location_gets_the_described_one(client: RestClient) -> None:
-    staged = client.create("t", **{"stage-create": True})
+    staged = client.create("t", **STAGED)
     made = Snapshot(staged)
     made.add([{"id": 1, "v": "a"}])
     updates = [
@@ -170,7 +172,7 @@ def test_create_or_replace_puts_other_columns_and_rows_in_the_place(client: Rest
         {**metadata, "schemas": [after], "current-schema-id": 1, "current-snapshot-id": None}
     )
     made.add([{"id": 7, "v": 5}])
-    updates = [
+    updates: list[Json] = [
         {"action": "remove-snapshot-ref", "ref-name": "main"},
         {"action": "add-schema", "schema": after},
         {"action": "set-current-schema", "schema-id": -1},

@@ -137,7 +137,10 @@ def test_specs_are_added_and_used(table: RestClient) -> None:
         "spec-id": 1,
         "fields": [{"source-id": 1, "field-id": 1000, "name": "part", "transform": "bucket[4]"}],
     }
-    updates = [{"action": "add-spec", "spec": spec}, {"action": "set-default-spec", "spec-id": -1}]
+    updates: list[Json] = [
+        {"action": "add-spec", "spec": spec},
+        {"action": "set-default-spec", "spec-id": -1},
+    ]
     old = table.load("t")
     table.commit(table.change("t", updates))
     metadata = table.load("t")

@@ -1,9 +1,13 @@
 """Changes of several tables are one txn: all of them, or none."""
 
+from typing import Any
+
 import pytest
 
 from projections.iceberg.errors import IcebergRefusal
 from tests.iceberg.commits.rest_client import Json, RestClient, Snapshot
+
+STAGED: dict[str, Any] = {"stage-create": True}
 
 
 def moved(client: RestClient, name: str, metadata: Json, rows: list[Json]) -> Json:
@@ -74,7 +78,7 @@ def test_an_append_beside_a_change_of_another_table_is_rebased(accounts: RestCli
 
 def test_rows_and_a_new_table_come_together(accounts: RestClient) -> None:
     client = accounts
-    staged = client.create("c", **{"stage-create": True})
+    staged = client.create("c", **STAGED)
     made = Snapshot(staged)
     made.add([{"id": 50, "v": "c"}])
     updates = [

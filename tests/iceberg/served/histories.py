@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ledger import Ledger
 from ledger.core.commands import Column
+from ledger.definitions.definitions import ColumnLike
 from ledger.reads.port import TableRow
 
 NAME: Final = "db.t"
@@ -26,7 +27,7 @@ COLUMNS: Final = [
     ("who", "STRUCT<name: STRING, tags: ARRAY<STRING>, deep: STRUCT<x: INT>>"),
     ("props", "MAP<STRING, INT>"),
 ]
-PARTITIONS: Final = (
+PARTITIONS: Final[tuple[list[str], ...]] = (
     [],
     ["part"],
     ["day", "num"],
@@ -95,7 +96,7 @@ class RandomTable:
 
     def add_column(self) -> None:
         self._spare += 1
-        columns = [*self._columns(), (f"new{self._spare}", "STRING")]
+        columns: list[ColumnLike] = [*self._columns(), (f"new{self._spare}", "STRING")]
         self.ledger.alter_table(self.name, columns=columns)
 
     def rename_column(self) -> None:

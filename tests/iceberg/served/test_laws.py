@@ -3,6 +3,7 @@
 from collections import Counter
 from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_snapshots_list_what_their_versions_changed(seed: int, form: str, tmp_pa
             check_snapshot(memory.reads, served, snapshot)
 
 
-def check_snapshot(reads: Reads, served: ServedTable, snapshot: dict) -> None:
+def check_snapshot(reads: Reads, served: ServedTable, snapshot: dict[str, Any]) -> None:
     """Compare one snapshot with its version."""
     version = int(snapshot["summary"]["lakeledger.version"])
     lines = read_manifest_list(local(snapshot["manifest-list"]).read_bytes())

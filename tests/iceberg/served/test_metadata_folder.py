@@ -92,7 +92,9 @@ def test_a_vacuum_takes_what_the_newest_metadata_does_not_lead_to(tmp_path: Path
         found = by_pyiceberg(str(folder / metadata), None)
         assert wanted == sorted(row["id"] for row in found.to_pylist())
         # A version that shares manifests with one that was cleaned is served all the same.
-        old = newest.table(ledger.table("db.t"), ledger.reads().version_row(1, version=4).position)
+        fourth = ledger.reads().version_row(1, version=4)
+        assert fourth is not None
+        old = newest.table(ledger.table("db.t"), fourth.position)
         assert by_pyiceberg(old.metadata_location, None).num_rows == 2
 
 

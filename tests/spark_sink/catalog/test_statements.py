@@ -189,7 +189,7 @@ def test_writes_without_a_statement(table: Lake) -> None:
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("CREATE TABLE ledger.db.b (a INT) PARTITIONED BY (bucket(4, a))", "bucket"),
+        ("CREATE TABLE ledger.db.b (a INT) PARTITIONED BY (zorder(a))", "zorder"),
         ("CREATE TABLE ledger.db.b (a INT) USING csv", "Parquet"),
         ("ALTER TABLE ledger.db.t DROP COLUMN p", "cannot be dropped"),
         ("ALTER TABLE ledger.db.t ALTER COLUMN id TYPE STRING", "wider"),

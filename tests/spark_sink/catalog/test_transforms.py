@@ -16,6 +16,7 @@ from pyspark.sql.functions import partitioning
 
 from ledger.core.partitions.transforms import parse_transform
 from ledger.core.predicates.casts import DECIMALS
+from ledger.errors import ConflictError
 from spark_sink import Lake
 from tests.spark_sink.catalog.divided import check_files, divided_by, result_of
 from tests.spark_sink.catalog.sql import done, refusal, rows
@@ -353,3 +354,26 @@ def test_computed_columns_divide_by_transforms_where_rows_keep_together(lake: La
         "PARTITIONED BY (bucket(4, id))",
     )
     assert "bucket(4, id)" in refusal(lake, "INSERT INTO ledger.db.n (v) VALUES (1)")
+
+
+def test_overwrites_conflict_with_new_rows_of_their_results_alone(lake: Lake) -> None:
+    create(
+        lake,
+        "days(ts), bucket(4, id)",
+        more="TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')",
+    )
+    fill(lake)
+
+    def overwritten(day: int) -> None:
+        """Replace one partition; meanwhile the SDK adds a row to that day, or to another one."""
+        new = {"id": 1, "ts": datetime(2026, 1, day, 5, tzinfo=UTC), "region": "new"}
+        with lake.transaction():
+            made(lake, 1, 2).withColumn("ts", sf.expr("TIMESTAMP'2026-01-01 01:00:00Z'")).writeTo(
+                T
+            ).overwritePartitions()
+            lake.ledger.append("db.t", [new])
+
+    overwritten(2)
+    with pytest.raises(ConflictError):
+        overwritten(1)
+    check_files(lake.ledger, "db.t")

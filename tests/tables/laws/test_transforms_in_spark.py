@@ -91,7 +91,7 @@ class Twins:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(6))
 def test_divided_tables_have_the_rows_of_plain_ones(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:

@@ -3,7 +3,6 @@ package lakeledger;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.time.LocalDate;
-import java.util.Locale;
 import java.util.Objects;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
@@ -55,7 +54,7 @@ public class PartitionFunction implements ScalarFunction, UnboundFunction {
     static PartitionFunction named(String name) {
         if (!name.startsWith(BEFORE)) return null;
         String[] parts = name.substring(BEFORE.length()).split("\\.");
-        if (parts.length != 2) return null;
+        if (parts.length != 2 || !parts[1].matches("[0-9]{1,10}")) return null;
         return new PartitionFunction(parts[0], Integer.parseInt(parts[1]), null);
     }
 
@@ -145,8 +144,8 @@ public class PartitionFunction implements ScalarFunction, UnboundFunction {
         if (kind.equals("years")) return String.valueOf(date.getYear());
         if (kind.equals("months")) return date.toString().substring(0, 7);
         if (kind.equals("days")) return date.toString();
-        Object[] hour = {Long.valueOf(Math.floorMod(micros, DAY) / HOUR)};
-        return date.toString() + "-" + String.format(Locale.ROOT, "%02d", hour);
+        long hour = Math.floorMod(micros, DAY) / HOUR;
+        return date.toString() + (hour < 10 ? "-0" : "-") + hour;
     }
 
     /** The hash of Iceberg: of 64 bits, or of bytes; a day has its number as 64 bits. */
