@@ -114,6 +114,7 @@ def plan_new(change: TableChange, location: str, modified: int, places: VectorPl
     asked = change.asked
     new = new_table(asked, location)
     chain = checked_chain(change)
+    check_schemas(chain, asked.schemas)
     if not chain:
         return TablePlan(change, None, {}, new, None, NOWHERE, None)
     if chain[0].parent is not None:
@@ -152,6 +153,7 @@ class Planner:
             change.name, change.requirements, self._metadata, has_snapshots=bool(asked.snapshots)
         )
         chain = checked_chain(change, table.current_snapshot_id)
+        check_schemas(chain, asked.schemas, self._metadata["schemas"])
         changed = table_changes(asked, table.definition, self._metadata)
         definition, changes = table.definition, changed.changes
         if changes:
@@ -247,6 +249,18 @@ def checked_chain(change: TableChange, current: int | None = None) -> Sequence[A
             "`Ledger.restore`, which makes a new version with the rows of an earlier one"
         )
     return chain
+
+
+def check_schemas(
+    chain: Sequence[AskedSnapshot], new: Sequence[Given], known: Sequence[Given] = ()
+) -> None:
+    """Raise IcebergRefusal for a snapshot of a schema that neither table nor commit has."""
+    numbers = {each.get("schema-id", 0) for each in (*known, *new)}
+    for each in chain:
+        if each.schema is not None and each.schema not in numbers:
+            raise bad_request(
+                f"the schema of snapshot {each.id} must be one of the table, got {each.schema}"
+            )
 
 
 def check_allowed(

@@ -31,13 +31,17 @@ SNAPSHOTS_MAX: Final = 1_000
 
 
 class AskedSnapshot(NamedTuple):
-    """A snapshot that a client has made: `parent` is the one before it, None for the first."""
+    """A snapshot that a client has made: `parent` is the one before it, None for the first.
+
+    `schema` is the id of the schema of its rows, None if the client does not say it.
+    """
 
     id: int
     parent: int | None
     manifest_list: str
     operation: str
     summary: Mapping[str, str]
+    schema: int | None = None
 
 
 @dataclass(slots=True)
@@ -186,7 +190,8 @@ def snapshot_of(given: Given) -> AskedSnapshot:
         )
     parent = number_or_none(given, "parent-snapshot-id", f"snapshot {number}")
     place = text_in(given, "manifest-list", f"snapshot {number}")
-    return AskedSnapshot(number, parent, place, operation, summary)
+    schema = number_or_none(given, "schema-id", f"snapshot {number}")
+    return AskedSnapshot(number, parent, place, operation, summary, schema)
 
 
 # How long a branch keeps snapshots. The ledger keeps versions as its vacuum is told.

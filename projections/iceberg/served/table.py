@@ -18,6 +18,7 @@ from projections.iceberg.served.metadata_folder import MetadataFolder
 from projections.iceberg.served.name_mapping import NAME_MAPPING, name_mapping, names_in
 from projections.iceberg.served.numbers import UnservableError, first_row_id, table_uuid
 from projections.iceberg.served.paths import file_text, location_of, place_key
+from projections.iceberg.served.plan_filters import check_request
 from projections.iceberg.served.plans import plan_json, snapshot_of
 from projections.iceberg.served.rendering import Rendering
 from projections.iceberg.served.shapes import JSON, ROW_IDS_FROM, Shown
@@ -244,6 +245,7 @@ class ServedTable:
         The whole filter stays as the residual of each task, so a client applies it to the rows.
         """
         wanted = snapshot_of(request)
+        check_request(request, self._shown.shape.schema)
         found = [each for each in self._listed if wanted in (None, each.id)]
         if not found and wanted is not None:
             raise bad_request(f"snapshot {wanted} is not listed, so it cannot be planned")

@@ -82,6 +82,8 @@ class ClientFiles:
         """Return the deleted rows in a vector within a file; raises IcebergRefusal."""
         what = f"deletion vector in {shown(path)}"
         inner = self.paths.opened(path, what)
+        if self.storage.found(inner) is None:
+            raise bad_request(f"the {what} is not there, or no file")
         self._take(what, size, DELETES_LIMITS.bytes)
         with found_in(what), self.storage.open(inner) as stream:
             if offset + size > stream.size():
@@ -94,6 +96,8 @@ class ClientFiles:
     def _data(self, path: str, what: str, most: int) -> bytes:
         """Return all bytes of a file."""
         inner = self.paths.opened(path, what)
+        if self.storage.found(inner) is None:
+            raise bad_request(f"the {what} is not there, or no file")
         with found_in(what), self.storage.open(inner) as stream:
             self._take(what, stream.size(), most)
             return bytes(stream.read())

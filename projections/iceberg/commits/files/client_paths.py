@@ -9,6 +9,7 @@ path as `file:/x`, `file:///x` and `/x`. The ledger gets it relative to the loca
 import re
 from functools import cached_property
 from typing import Final
+from urllib.parse import unquote
 
 from ledger.core.partitions.file_paths import FILE, LOCAL, is_absolute, parts_of
 from ledger.definitions.locations import FAMILIES, as_stored
@@ -55,7 +56,8 @@ class TablePaths:
                 f"got {shown(path)}"
             )
         inner = found[2][len(start) :]
-        if any(segment in ODD for segment in inner.split("/")):
+        # Some readers undo escapes, so an escaped segment must not lead elsewhere either.
+        if any(segment in ODD for each in (inner, unquote(inner)) for segment in each.split("/")):
             raise bad_request(
                 f"the path of {what} must have no empty segments, `.` or `..`, got {shown(path)}"
             )

@@ -7,7 +7,7 @@ several snapshots of one commit are one version.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.iceberg.manifests import ADDED, DATA, DELETED, EQUALITY_DELETES, EXISTING
 from ledger.iceberg.manifests.rows import ManifestEntry, ManifestFile
@@ -17,6 +17,7 @@ from projections.iceberg.commits.updates import AskedSnapshot
 from projections.iceberg.errors import bad_request, commit_failed
 
 FileKey = tuple[str, int]
+METADATA: Final = "metadata/"
 """The path of a file relative to the location, and the place of a vector within it."""
 
 
@@ -140,6 +141,8 @@ def told_apart(
     """Return the manifests that only one of two lists has; spellings of a path do not matter."""
     old = {inner(files, each): each for each in before}
     new = {inner(files, each): each for each in listed}
+    if len(new) < len(listed):
+        raise bad_request("a manifest list must name each manifest once, got one twice")
     return Manifests(
         [each for key, each in new.items() if key not in old],
         [each for key, each in old.items() if key not in new],
@@ -166,7 +169,13 @@ def live_in(
 def key_of(files: ClientFiles, entry: ManifestEntry) -> FileKey:
     """Return the key of a file; raises IcebergRefusal for a new one outside of the location."""
     if entry.status == ADDED:
-        return files.paths.inner(entry.path, "a new file"), entry.content_offset or 0
+        key = files.paths.inner(entry.path, "a new file")
+        if entry.content == DATA and key.startswith(METADATA):
+            raise bad_request(
+                f"a new data file must not lie among the metadata of its table, got "
+                f"{shown(entry.path)}: its cleaning would delete the file"
+            )
+        return key, entry.content_offset or 0
     # A file of an imported table may lie elsewhere.
     return files.paths.key(entry.path), entry.content_offset or 0
 
