@@ -138,6 +138,7 @@ PlannedScan = TypedDict(
         "status": str,
         "file-scan-tasks": NotRequired[list[dict[str, Any]]],
         "delete-files": NotRequired[list[dict[str, Any]]],
+        "plan-tasks": NotRequired[list[str]],
     },
 )
 PlannedScan.__doc__ = "The files that a scan reads."
