@@ -8,6 +8,7 @@ show.
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from ledger.reads.port import DefinitionRow, FileChange, FileRow, Reads, VersionRow
@@ -27,6 +28,8 @@ NOTED_BACK: Final = 1_024
 """Commits that noted a snapshot are known by it this many versions back, at least."""
 
 CHANGES: Final = 5_000
+APART_MAX: Final = 4
+"""Versions that are this near are read together, with those between them."""
 
 
 class LostStateError(Exception):
@@ -136,12 +139,9 @@ class TableFold:
             self._note(each)
         first_rows: dict[tuple[int, str], int] = {}
         if self._has_row_ids:
-            for version in versions:
-                own = list(changes_between(reads, self._table, version, version))
-                for path, first in first_rows_of(
-                    version, new_rows(own), self.files.counted
-                ).items():
-                    first_rows[version, path] = first
+            for version, own in changes_among(reads, self._table, versions):
+                firsts = first_rows_of(version, new_rows(own), self.files.counted)
+                first_rows |= {(version, path): first for path, first in firsts.items()}
         last = reads.version_row(self._table, position=before)
         assert last is not None, f"table {self._table} has files before its first version"
         self.files.begin(last.version, files, origins, first_rows, self._has_ids)
@@ -242,6 +242,24 @@ def changes_between(
         if len(page) < size or limit is not None:
             return
         first, place = page[-1].version, page[-1].place
+
+
+def changes_among(
+    reads: Reads, table: int, wanted: Iterable[int]
+) -> Iterator[tuple[int, list[FileChange]]]:
+    """Yield the changes of some versions in order; near ones are read together."""
+    runs: list[list[int]] = []
+    for version in sorted(wanted):
+        if runs and version - runs[-1][-1] <= APART_MAX:
+            runs[-1].append(version)
+        else:
+            runs.append([version])
+    for run in runs:
+        known = set(run)
+        found = changes_between(reads, table, run[0], run[-1])
+        for version, some in groupby(found, key=attrgetter("version")):
+            if version in known:
+                yield version, list(some)
 
 
 def versions_down(reads: Reads, table: int, version: int, first: int = 0) -> Iterator[VersionRow]:

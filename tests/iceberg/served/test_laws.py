@@ -22,6 +22,8 @@ from projections.iceberg.served.tables import ServedTables
 from tests.iceberg.served.histories import RandomTable
 
 STEPS = 90
+MANY = 180
+"""More steps than a first load looks back on."""
 
 
 def stored(folder: Path) -> dict[str, bytes]:
@@ -42,9 +44,9 @@ def test_all_servers_write_the_same_bytes(seed: int, form: str, tmp_path: Path) 
     with InMemoryLedger() as memory:
         table = RandomTable(memory.connect(), folder, seed, form=form)
         tables = serving(memory)
-        for step in range(STEPS):
+        for step in range(MANY):
             table.play()
-            if table.random.random() < 0.5 or step == STEPS - 1:
+            if table.random.random() < 0.5 or step == MANY - 1:
                 kept = tables.table(table.row)
                 before = kept.metadata()
                 location = kept.metadata_location
@@ -55,6 +57,8 @@ def test_all_servers_write_the_same_bytes(seed: int, form: str, tmp_path: Path) 
         assert before == fresh.metadata()
         assert location == fresh.metadata_location
         assert kept.etag() == fresh.etag()
+        assert len(before["snapshots"]) == 64
+        assert table.row.version > 64 + 16
         again = stored(folder)
         assert again == {name: known[name] for name in again}
 
