@@ -12,7 +12,11 @@ from tests.iceberg.clients.canonical import texts
 from tests.iceberg.clients.duckdb_client import attached
 from tests.iceberg.clients.readers import NULL_PARTS, Served, agreed, pyiceberg_catalog
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    # pyiceberg warns of a delete that finds no rows.
+    pytest.mark.filterwarnings("ignore:Delete operation did not match:UserWarning"),
+]
 
 TABLE: Final = "db.t"
 STEPS: Final = 14

@@ -1,6 +1,15 @@
+import java.lang.reflect.Field;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.CatalogTests;
 import org.apache.iceberg.catalog.Namespace;
 import org.apache.iceberg.catalog.TableIdentifier;
@@ -19,10 +28,50 @@ public class LedgerCatalogTests extends CatalogTests<RESTCatalog> {
           "table-override.override-key3", "catalog-override-key3",
           "table-override.override-key4", "catalog-override-key4");
 
+  // The server takes tables below its warehouse alone, and files below the location of their table.
+  private static final String TABLES = System.getProperty("tables", "file:/tmp");
+  private static final Set<TableIdentifier> PLACED = new HashSet<>();
+  private static String place;
+
   private RESTCatalog catalog;
 
+  /** Gives the first table of a name a location that the files of the tests lie below. */
+  private static class PlacingCatalog extends RESTCatalog {
+    @Override
+    public Catalog.TableBuilder buildTable(TableIdentifier table, Schema schema) {
+      Catalog.TableBuilder found = super.buildTable(table, schema);
+      return PLACED.add(table) ? found.withLocation(placeOf(table)) : found;
+    }
+
+    @Override
+    public Table createTable(TableIdentifier table, Schema schema) {
+      return buildTable(table, schema).create();
+    }
+
+    @Override
+    public Table createTable(TableIdentifier table, Schema schema, PartitionSpec spec) {
+      return buildTable(table, schema).withPartitionSpec(spec).create();
+    }
+  }
+
+  private static String placeOf(TableIdentifier table) {
+    return String.join("/", place, table.namespace().toString(), table.name());
+  }
+
+  private static void moveFiles() throws ReflectiveOperationException {
+    Field path = Class.forName("org.apache.iceberg.BaseFile").getDeclaredField("filePath");
+    path.setAccessible(true);
+    DataFile[] files = {FILE_A, FILE_B, FILE_C};
+    for (int n = 0; n < files.length; n++) {
+      path.set(files[n], placeOf(TABLE) + "/data-" + n + ".parquet");
+    }
+  }
+
   @BeforeEach
-  void begin() {
+  void begin() throws ReflectiveOperationException {
+    place = TABLES + "/" + UUID.randomUUID();
+    PLACED.clear();
+    moveFiles();
     catalog = connected("ledger", Map.of());
     catalog.listNamespaces().forEach(this::empty);
   }
@@ -37,7 +86,7 @@ public class LedgerCatalogTests extends CatalogTests<RESTCatalog> {
     properties.put("uri", System.getProperty("uri"));
     properties.put("warehouse", System.getProperty("warehouse"));
     properties.putAll(more);
-    RESTCatalog found = new RESTCatalog();
+    RESTCatalog found = new PlacingCatalog();
     found.setConf(new Configuration());
     found.initialize(name, properties);
     return found;
@@ -63,11 +112,9 @@ public class LedgerCatalogTests extends CatalogTests<RESTCatalog> {
     return connected(name, properties);
   }
 
-  // The tests name places below file:/tmp; the server takes those below its warehouse alone.
   @Override
   protected String baseTableLocation(TableIdentifier table) {
-    String place = System.getProperty("tables", "file:/tmp");
-    return String.join("/", place, table.namespace().toString(), table.name());
+    return placeOf(table);
   }
 
   @Override

@@ -20,7 +20,22 @@ HERE: Final = Path(__file__).parent
 TESTS: Final = "LedgerCatalogTests"
 SAID_MAX: Final = 300
 # What fails because the ledger has no such thing, by test.
-KNOWN: Final[Mapping[str, str]] = {}
+NO_FORMAT_1: Final = "tables have format 2 or 3"
+NO_EXPIRY: Final = "a vacuum alone deletes what only earlier versions need"
+NO_SOURCE: Final = "metadata files are made from the log, and are no source"
+KNOWN: Final[Mapping[str, str]] = {
+    "createTableTransaction(int)[1]": NO_FORMAT_1,
+    "replaceTableTransaction(int)[1]": NO_FORMAT_1,
+    "testCreateTableWithDefaultColumnValue()": "columns have no defaults that clients apply",
+    "testLoadTableWithMissingMetadataFile(Path)": NO_SOURCE,
+    "testMetadataFileLocationsRemovalAfterCommit()": NO_SOURCE,
+    "testRemoveUnusedSchemas(boolean)[1]": NO_EXPIRY,
+    "testRemoveUnusedSchemas(boolean)[2]": NO_EXPIRY,
+    "testRemoveUnusedSpec(boolean)[1]": NO_EXPIRY,
+    "testRemoveUnusedSpec(boolean)[2]": NO_EXPIRY,
+    "testReplaceTableKeepsSnapshotLog()": "a path is never used for a second file",
+    "testCatalogWithCustomMetricsReporter()": "files lie below the location of their table",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
