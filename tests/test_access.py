@@ -18,9 +18,9 @@ PAGE: Final = Path(__file__).parents[1] / "docs" / "security.md"
 KAFKA: Final = "kafka:9092"
 # What a role may write to is what no other kind of process may.
 WRITERS: Final = {
-    Topic.COMMANDS: {"client"},
+    Topic.COMMANDS: {"client", "iceberg"},
     Topic.EVENTS: {"sequencer", "recover", "restore"},
-    Topic.HEARTBEATS: {"sequencer", "client"},
+    Topic.HEARTBEATS: {"sequencer", "client", "iceberg"},
     Topic.BEATS: {"sequencer"},
     Topic.CHECKPOINTS: {"sequencer", "recover"},
     Topic.CATALOGS: {"restore", "recover"},

@@ -33,7 +33,7 @@ from projections.iceberg.served.folding import TableFold
 from projections.iceberg.served.metadata_folder import MetadataFolder
 from projections.iceberg.served.numbers import UnservableError
 from projections.iceberg.served.paths import file_text, location_of
-from projections.iceberg.served.plans import Planned
+from projections.iceberg.served.plans.answers import Planned
 from projections.iceberg.served.shapes import ROW_IDS_FROM, TableShape
 from projections.iceberg.served.snapshots import ServedSnapshot
 

@@ -18,8 +18,8 @@ from projections.iceberg.served.metadata_folder import MetadataFolder
 from projections.iceberg.served.name_mapping import NAME_MAPPING, name_mapping, names_in
 from projections.iceberg.served.numbers import UnservableError, first_row_id, table_uuid
 from projections.iceberg.served.paths import file_text, location_of, place_key
-from projections.iceberg.served.plan_filters import check_request
-from projections.iceberg.served.plans import plan_json, snapshot_of
+from projections.iceberg.served.plans.answers import plan_json, snapshot_of
+from projections.iceberg.served.plans.requests import check_request
 from projections.iceberg.served.rendering import Rendering
 from projections.iceberg.served.shapes import JSON, ROW_IDS_FROM, Shown
 from projections.iceberg.served.snapshots import ServedSnapshot

@@ -1,0 +1,1 @@
+"""Plans of scans: what a client asks of them, and the files that they list."""
