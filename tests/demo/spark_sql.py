@@ -40,14 +40,7 @@ def show_spark_sql(stage: Stage, report: Report) -> int:
     """Play the three acts; return how many commits lost a conflict in them."""
     days = {day: rows for day, rows in read_days(stage.home.flights).items() if day.month == MONTH}
     arriving = write_files(days, stage.home.root / "arriving")
-    address, warehouse = stage.up.address, str(stage.home.warehouse)
-    with Ledger.connect(
-        address.bootstrap,
-        address.ledger,
-        reads=stage.reads,
-        application="demo-sql",
-        warehouse=warehouse,
-    ) as ledger:
+    with spark_client(stage) as ledger:
         lake = attach(stage.spark, ledger)
         create_tables(lake, arriving)
         with stream_driver(stage, arriving) as driver:
@@ -56,6 +49,18 @@ def show_spark_sql(stage: Stage, report: Report) -> int:
             kill_stream(lake, report, driver, len(days))
         go_on(stage, lake, report, days)
     return 1
+
+
+def spark_client(stage: Stage) -> Ledger:
+    """Return the client of Spark SQL, which makes tables in the warehouse; the caller closes it."""
+    address = stage.up.address
+    return Ledger.connect(
+        address.bootstrap,
+        address.ledger,
+        reads=stage.reads,
+        application="demo-sql",
+        warehouse=str(stage.home.warehouse),
+    )
 
 
 def write_files(days: Mapping[Day, pa.Table], folder: Path) -> Path:

@@ -140,7 +140,12 @@ def set_up(home: Home, report: Report) -> Iterator[Stage]:
     """Bring everything up, and down again on leaving; raises what `running` of `up` raises."""
     prepare_environment(home)
     settings = UpSettings(
-        ledger=LEDGER, home=home.ledger, with_publisher=True, with_spark=True, lease_s=LEASE_S
+        ledger=LEDGER,
+        home=home.ledger,
+        with_publisher=True,
+        with_spark=True,
+        with_iceberg=True,
+        lease_s=LEASE_S,
     )
     with ExitStack() as held:
         pool = held.enter_context(ThreadPoolExecutor(1))
