@@ -40,6 +40,7 @@ from pyiceberg.types import (
 
 from ledger.properties.column_mapping import PUBLISH
 from tests.iceberg.clients.canonical import texts
+from tests.iceberg.clients.duckdb_client import attached
 from tests.iceberg.clients.readers import NULL_PARTS, Served, agreed, pyiceberg_catalog
 
 PUBLISHED: Final = {PUBLISH: "delta"}
@@ -182,6 +183,30 @@ def test_columns_are_added_renamed_widened_and_dropped(lake: Served) -> None:
         change.add_column("extra", StringType())
     wanted = [{**row, "extra": None} for row in (*wanted, more)]
     assert agreed(lake, TABLE) == texts(wanted)
+
+
+def test_rows_after_a_rename_in_a_published_table(lake: Served) -> None:
+    """Files of clients have the new name, and readers of the Delta log find their values too."""
+    plain(lake)
+    table = pyiceberg_catalog(lake.uri).load_table(TABLE)
+    with table.update_schema() as change:
+        change.rename_column("name", "title")
+    new = {"id": 3, "title": "c"}
+    table.append(pa.Table.from_pylist([new], schema=table.schema().as_arrow()))
+    lake.ledger.append(TABLE, [{"id": 4, "title": "d"}])
+    old = [{"id": 1, "title": "a"}, {"id": 2, "title": "b"}]
+    assert agreed(lake, TABLE) == texts([*old, new, {"id": 4, "title": "d"}])
+
+
+def test_a_table_goes_on_after_its_format_went_up(lake: Served) -> None:
+    plain(lake)
+    with attached(lake.uri) as duck:
+        duck.execute(f"DELETE FROM lake.{TABLE} WHERE id = 1")
+        duck.execute(f"ALTER TABLE lake.{TABLE} SET ('format-version' = 3)")
+        duck.execute(f"INSERT INTO lake.{TABLE} VALUES (3, 'c')")
+        assert agreed(lake, TABLE) == of((2, "b"), (3, "c"))
+        duck.execute(f"DELETE FROM lake.{TABLE} WHERE id = 2")
+    assert agreed(lake, TABLE) == of((3, "c"))
 
 
 def test_nested_columns_of_both_sides(lake: Served) -> None:
