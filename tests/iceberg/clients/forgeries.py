@@ -131,11 +131,6 @@ def manifest_that_is_its_list(request: Record, _: Path) -> None:
     listing(request, manifest, manifest_path=str(place))
 
 
-def manifest_listed_twice(request: Record, _: Path) -> None:
-    place = path_of(snapshot_of(request)["manifest-list"])
-    rewritten(place, lambda rows: [*rows, *rows])
-
-
 def file_outside(request: Record, outside: Path) -> None:
     outside.write_bytes(b"rows of another")
     filing(request, file_path=str(outside))
@@ -201,7 +196,7 @@ FORGED: Final[tuple[Forge, ...]] = (
     *(outside_list, list_by_dots, list_by_escaped_dots, list_by_a_link, list_of_the_system),
     *(list_by_http, list_that_is_absent, list_of_a_gigabyte, list_of_half_a_file),
     *(list_of_a_folder, manifest_outside, manifest_of_a_gigabyte, manifest_that_grows_when_read),
-    *(manifest_that_is_its_list, manifest_listed_twice, file_outside, file_by_dots),
+    *(manifest_that_is_its_list, file_outside, file_by_dots),
     *(manifest_by_escaped_dots, file_by_escaped_dots, file_in_the_metadata),
     *(fewer_rows_than_none, smaller_than_nothing, another_format),
     *(equality_deletes,),

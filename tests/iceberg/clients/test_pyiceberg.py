@@ -1,6 +1,6 @@
 """Statements of pyiceberg: after each, the SDK, the other clients and the Delta log agree."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -15,18 +15,7 @@ from pyiceberg.exceptions import (
     TableAlreadyExistsError,
     ValidationException,
 )
-from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.transforms import (
-    BucketTransform,
-    DayTransform,
-    HourTransform,
-    IdentityTransform,
-    MonthTransform,
-    Transform,
-    TruncateTransform,
-    YearTransform,
-)
 from pyiceberg.types import (
     IntegerType,
     ListType,
@@ -35,12 +24,12 @@ from pyiceberg.types import (
     NestedField,
     StringType,
     StructType,
-    TimestamptzType,
 )
 
 from ledger.properties.column_mapping import PUBLISH
 from tests.iceberg.clients.canonical import texts
-from tests.iceberg.clients.readers import NULL_PARTS, Served, agreed, pyiceberg_catalog
+from tests.iceberg.clients.duckdb_client import attached
+from tests.iceberg.clients.readers import Served, agreed, pyiceberg_catalog
 
 PUBLISHED: Final = {PUBLISH: "delta"}
 PLAIN: Final = [("id", "bigint"), ("name", "string")]
@@ -135,32 +124,15 @@ def test_every_snapshot_shows_the_rows_of_its_version(lake: Served) -> None:
     assert found == wanted
 
 
-def test_partitions_by_the_value_of_a_column(lake: Served) -> None:
-    plain(lake, partition_columns=["name"])
+def test_a_snapshot_that_replaces_files_is_an_overwrite(lake: Served) -> None:
+    """Clients look for conflicts by the operations of the snapshots that came before theirs."""
+    plain(lake)
     table = pyiceberg_catalog(lake.uri).load_table(TABLE)
-    table.append(rows((3, "a"), (4, "c"), (5, None)))
-    assert agreed(lake, TABLE, without=NULL_PARTS) == of(
-        (1, "a"), (2, "b"), (3, "a"), (4, "c"), (5, None)
-    )
-    table.dynamic_partition_overwrite(rows((7, "a")))
-    assert agreed(lake, TABLE, without=NULL_PARTS) == of((2, "b"), (4, "c"), (5, None), (7, "a"))
-    table.delete("name = 'c'")
-    assert agreed(lake, TABLE, without=NULL_PARTS) == of((2, "b"), (5, None), (7, "a"))
-    assert len(list(table.scan("name = 'a'").plan_files())) == 1
-
-
-@pytest.mark.parametrize("text", ODD_TEXTS, ids=ascii)
-def test_partitions_of_odd_texts(lake: Served, text: str) -> None:
-    """A folder of each side has such a text in a form of its own; all read the same files."""
-    plain(lake, partition_columns=["name"])
-    table = pyiceberg_catalog(lake.uri).load_table(TABLE)
-    table.append(rows((3, text)))
-    lake.ledger.append(TABLE, rows((4, text)))
-    assert agreed(lake, TABLE) == of((1, "a"), (2, "b"), (3, text), (4, text))
-    table.refresh()
-    table.delete("id = 4")
-    lake.ledger.update(TABLE, {"id": "33"}, "id = 3")
-    assert agreed(lake, TABLE) == of((1, "a"), (2, "b"), (33, text))
+    table.overwrite(rows((1, "x")), overwrite_filter="id = 1")
+    table.delete("id = 2")
+    table.append(rows((3, "c")))
+    found = [each.summary.operation.value for each in table.snapshots() if each.summary]
+    assert found[-3:] == ["overwrite", "delete", "append"]
 
 
 def test_columns_are_added_renamed_widened_and_dropped(lake: Served) -> None:
@@ -182,6 +154,30 @@ def test_columns_are_added_renamed_widened_and_dropped(lake: Served) -> None:
         change.add_column("extra", StringType())
     wanted = [{**row, "extra": None} for row in (*wanted, more)]
     assert agreed(lake, TABLE) == texts(wanted)
+
+
+def test_rows_after_a_rename_in_a_published_table(lake: Served) -> None:
+    """Files of clients have the new name, and readers of the Delta log find their values too."""
+    plain(lake)
+    table = pyiceberg_catalog(lake.uri).load_table(TABLE)
+    with table.update_schema() as change:
+        change.rename_column("name", "title")
+    new = {"id": 3, "title": "c"}
+    table.append(pa.Table.from_pylist([new], schema=table.schema().as_arrow()))
+    lake.ledger.append(TABLE, [{"id": 4, "title": "d"}])
+    old = [{"id": 1, "title": "a"}, {"id": 2, "title": "b"}]
+    assert agreed(lake, TABLE) == texts([*old, new, {"id": 4, "title": "d"}])
+
+
+def test_a_table_goes_on_after_its_format_went_up(lake: Served) -> None:
+    plain(lake)
+    with attached(lake.uri) as duck:
+        duck.execute(f"DELETE FROM lake.{TABLE} WHERE id = 1")
+        duck.execute(f"ALTER TABLE lake.{TABLE} SET ('format-version' = 3)")
+        duck.execute(f"INSERT INTO lake.{TABLE} VALUES (3, 'c')")
+        assert agreed(lake, TABLE) == of((2, "b"), (3, "c"))
+        duck.execute(f"DELETE FROM lake.{TABLE} WHERE id = 2")
+    assert agreed(lake, TABLE) == of((3, "c"))
 
 
 def test_nested_columns_of_both_sides(lake: Served) -> None:
@@ -210,76 +206,6 @@ def test_nested_columns_of_both_sides(lake: Served) -> None:
     lake.ledger.append("py.nested", [{**more, "kinds": {}}])
     lake.ledger.delete("py.nested", "id = 2")
     assert agreed(lake, "py.nested") == texts([made[0], more])
-
-
-@pytest.mark.parametrize(
-    ("transform", "column", "where"),
-    [
-        (BucketTransform(4), "id", "id = 3"),
-        (TruncateTransform(3), "name", "name = 'name-3'"),
-        (TruncateTransform(10), "id", "id < 10"),
-        (YearTransform(), "at", "at >= '2026-01-01T00:00:00+00:00'"),
-        (MonthTransform(), "at", "at < '2025-12-01T00:00:00+00:00'"),
-        (DayTransform(), "at", "at = '2026-01-01T00:00:00+00:00'"),
-        (HourTransform(), "at", "at < '2025-11-30T00:00:00+00:00'"),
-    ],
-    ids=str,
-)
-def test_partitions_by_transforms(
-    lake: Served, transform: Transform[Any, Any], column: str, where: str
-) -> None:
-    schema = Schema(
-        NestedField(1, "id", LongType()),
-        NestedField(2, "name", StringType()),
-        NestedField(3, "at", TimestamptzType()),
-    )
-    source = schema.find_field(column).field_id
-    spec = PartitionSpec(PartitionField(source, 1000, transform, f"{column}_part"))
-    catalog = pyiceberg_catalog(lake.uri)
-    catalog.create_namespace("py")
-    table = catalog.create_table("py.parts", schema, partition_spec=spec)
-    began = datetime(2025, 11, 30, 12, tzinfo=UTC)
-    made: list[dict[str, Any]] = [
-        {"id": n, "name": f"name-{n}", "at": began + timedelta(hours=36 + n * 24 - 24)}
-        for n in range(68)
-    ]
-    made.append({"id": None, "name": None, "at": None})
-    made.append({"id": 99, "name": "new year", "at": datetime(2026, 1, 1, tzinfo=UTC)})
-    table.append(pa.Table.from_pylist(made, schema=schema.as_arrow()))
-    assert agreed(lake, "py.parts", without=NULL_PARTS) == texts(made)
-    matching = table.scan(where).to_arrow().num_rows
-    assert matching == lake.ledger.scan("py.parts", sql_of(where)).count()
-    lake.ledger.append("py.parts", made[:3])
-    table.refresh()
-    table.delete("id = 99")
-    left = [row for row in (*made, *made[:3]) if row["id"] != 99]
-    assert agreed(lake, "py.parts", without=NULL_PARTS) == texts(left)
-
-
-def sql_of(where: str) -> str:
-    """Return a condition of pyiceberg on times as the ledger reads it."""
-    column, sign, value = where.split(maxsplit=2)
-    return f"{column} {sign} {'TIMESTAMP ' if column == 'at' else ''}{value}"
-
-
-def test_a_partition_field_is_added_to_a_table_with_rows(lake: Served) -> None:
-    # Not published: Delta's log stops where columns of older files become partition columns.
-    lake.ledger.create_table(TABLE, PLAIN)
-    lake.ledger.append(TABLE, rows((1, "a"), (2, "b")))
-    table = pyiceberg_catalog(lake.uri).load_table(TABLE)
-    with table.update_spec() as change:
-        change.add_field("id", BucketTransform(4), "id_bucket")
-    table.append(rows((3, "c")))
-    assert agreed(lake, TABLE) == of((1, "a"), (2, "b"), (3, "c"))
-    lake.ledger.append(TABLE, rows((4, "d")))
-    table.refresh()
-    table.delete("id = 1")
-    assert agreed(lake, TABLE) == of((2, "b"), (3, "c"), (4, "d"))
-    with table.update_spec() as change:
-        change.remove_field("id_bucket")
-        change.add_field("name", IdentityTransform(), "name")
-    table.append(rows((5, "e")))
-    assert agreed(lake, TABLE) == of((2, "b"), (3, "c"), (4, "d"), (5, "e"))
 
 
 def test_types_keep_their_values(lake: Served) -> None:
