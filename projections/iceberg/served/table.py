@@ -190,7 +190,8 @@ class ServedTable:
         at = self._listed.index(snapshot)
         if at:
             made["parent-snapshot-id"] = self._listed[at - 1].id
-        if self.format_version >= ROW_IDS_FROM:
+        # The list of a snapshot from before a change of the format has no row ids.
+        if snapshot.shown.shape.format_version >= ROW_IDS_FROM:
             made["first-row-id"] = snapshot.first_row_id
             made["added-rows"] = sum(each.rows for each in snapshot.change.added)
         return made

@@ -210,8 +210,13 @@ def test_format_3_can_follow_format_2(tmp_path: Path) -> None:
         tables = tables_of(memory)
         assert tables.table(ledger.table("db.t")).format_version == 2
         ledger.alter_table("db.t", properties={"iceberg.format-version": "3"})
+        higher = tables.table(ledger.table("db.t")).metadata()
+        assert higher["format-version"] == 3
+        assert not any("first-row-id" in each for each in higher["snapshots"])
         ledger.delete("db.t", "id = 12")
         served = tables.table(ledger.table("db.t"))
+        with_ids = ["first-row-id" in each for each in served.metadata()["snapshots"]]
+        assert with_ids == [False] * (len(with_ids) - 1) + [True]
         metadata = served.metadata_location
         wanted = rows_of(ledger.scan("db.t").to_arrow())
         forms = {each["file-format"] for each in served.plan({})["delete-files"]}
