@@ -61,6 +61,7 @@ CASES: Final[Mapping[str, Work]] = {
     "Transaction.alter_table.changes": within(lambda txn: txn.alter_table(NAME, unsett=["x"])),
     "Transaction.update.changes": within(lambda txn: txn.update(NAME, BAD)),
     "Transaction.app.info": within(lambda txn: txn.app("a", 1, info={"x": object()})),
+    "Transaction.note.info": within(lambda txn: txn.note(NAME, "info of k", {"x": object()})),
     **CLAUSES,
 }
 PROPERTIES: Final = (

@@ -65,7 +65,7 @@ OTHERS: Final = {
         *("Transaction.operation", "Transaction.set_domain", "Transaction.set_protocol"),
         *("Transaction.create_table", "Transaction.alter_table", "Transaction.rename_table"),
         *("Transaction.drop_table", "Transaction.undrop_table", "Transaction.commit"),
-        *("Transaction.abort", "Transaction.ask"),
+        *("Transaction.abort", "Transaction.ask", "Transaction.note", "Transaction.mark_rows"),
     },
     "it writes the same rows anew": {"Transaction.optimize"},
     "it gives ids": {
