@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ledger.core.partitions.names import Values
 from ledger.core.partitions.transforms import CUT_TEXT
-from ledger.core.partitions.values import written
+from ledger.core.partitions.values import DOUBLE_FORM, FLOAT_FORM, Form, read, written
 from ledger.iceberg.partitioning import (
     INT_MAX,
     VOID,
@@ -23,6 +23,7 @@ from ledger.iceberg.partitioning import (
 from ledger.iceberg.types import spark_type
 from ledger.iceberg.values import EPOCH, FIRST_DAY, packed, scale_of, signed_bytes, value_in
 
+FLOATING: Final[Mapping[str, Form]] = {"float": FLOAT_FORM, "double": DOUBLE_FORM}
 INT_SPAN: Final = 1 << 32
 MONTHS: Final = 12
 HOURS: Final = 24
@@ -54,6 +55,9 @@ def avro_value(text: str, field: PartitionField, kind: str) -> Any:
         return text.removeprefix(CUT_TEXT)
     if word == "truncate" and kind == "int":
         return in_int(int(text))
+    if kind in FLOATING:
+        # A text is the shortest one of its number, which stands between the floats.
+        return read(FLOATING[kind], text)
     data = packed(text, kind)
     if data is None:
         raise ValueError(
@@ -103,6 +107,8 @@ def log_text(value: Any, field: PartitionField, kind: str) -> str:
     """Return a value of a manifest as the log has it; raises ValueError."""
     word, _, width = field.transform.rstrip("]").partition("[")
     try:
+        if word == "bucket":
+            return str(range(int(width)).index(value))
         if word in TEXTS:
             return TEXTS[word][1](value)
         if word == "truncate" and kind == "string" and isinstance(value, str):
@@ -202,6 +208,5 @@ TEXTS: Final[Mapping[str, tuple[Callable[[str], int], Callable[[Any], str]]]] = 
     "month": (months_in, month_text),
     "day": (days_in, day_text),
     "hour": (hours_in, hour_text),
-    "bucket": (int, lambda value: str(checked(value, int))),
 }
 """How the results of a transform are counted, and how the log spells them."""

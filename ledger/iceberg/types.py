@@ -3,7 +3,7 @@
 Each field within a type has an id in Iceberg. A definition has these ids in a tree beside the type
 (`ledger.properties.field_ids`). A type without a counterpart is refused by name. Spark SQL has no
 word for a required element of a list or a required value of a map: the ledger takes them as
-optional, and serves them so.
+optional, and serves them so. `required_parts` names them, for a caller that refuses them.
 """
 
 import re
@@ -235,6 +235,24 @@ def part(kind: Mapping[str, Any], what: str, name: str, depth: int) -> tuple[str
     inner, within = spark_within(kind.get(what), f"{name}.{what}", depth + 1)
     node: dict[str, Any] = {ID: checked_id(number, f"{name}.{what}")}
     return inner, node | ({WITHIN: within} if within else {})
+
+
+def required_parts(kind: Any, name: str) -> list[str]:
+    """Return the required elements of lists and values of maps in a type that was checked.
+
+    Each is a path of names from `name` on.
+    """
+    if not isinstance(kind, dict):
+        return []
+    found = []
+    for field in kind.get("fields", ()):
+        found += required_parts(field["type"], f"{name}.{field['name']}".removeprefix("."))
+    for what in (ELEMENT, KEY, VALUE):
+        if what in kind:
+            path = f"{name}.{what}"
+            found += [path] if kind.get(f"{what}-required") else []
+            found += required_parts(kind[what], path)
+    return found
 
 
 def spark_atomic(kind: str, name: str) -> str:

@@ -46,6 +46,11 @@ def is_mapped(definition: TableDefinition) -> bool:
     return properties(definition).get(MAPPING_MODE, UNMAPPED) != UNMAPPED
 
 
+def is_mapped_by_name(definition: TableDefinition) -> bool:
+    """Return whether readers of Delta find columns in files by names that the definition says."""
+    return properties(definition).get(MAPPING_MODE) == "name"
+
+
 def mapped(before: TableDefinition, after: TableDefinition) -> TableDefinition:
     """Return a changed definition with the mapping that its published log needs."""
     needs_names = is_published(after) and loses_names(before, after)

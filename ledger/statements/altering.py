@@ -7,11 +7,12 @@ from ledger.definitions.definitions import Change, TableChanges, changed_definit
 from ledger.definitions.given import check_arrow
 from ledger.definitions.names import TableLike, created_row
 from ledger.definitions.views import check_view
+from ledger.properties.column_mapping import is_mapped_by_name, is_published
 from ledger.properties.column_values import generation_of, has_values, identity_of
 from ledger.properties.delta_readers import warn_of_readers
 from ledger.properties.known_properties import adds_constraints, check_properties
 from ledger.properties.names_in_files import mapped_as_written
-from ledger.reads.port import TableRow
+from ledger.reads.port import Reads, TableRow
 from ledger.session.receipt import Receipt
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
@@ -48,7 +49,7 @@ def alter(
     row = work.names.own(number) or known_row(work.view.reads(), number)
     definition = changed_definition(row.definition, change, **(changes or {}))
     if row.creator != work.id:
-        definition = mapped_as_written(work.view.reads(), row, definition)
+        definition = published_as_written(work.view.reads(), row, definition)
     # A table that was changed since the txn opened is refused as a conflict.
     if row.changed <= work.opened or row.creator == work.id:
         work.files.check_alter(row.name, row.definition, definition)
@@ -56,6 +57,21 @@ def alter(
         if adds_constraints(row.definition, definition):
             check_rows(work, number, row.definition, definition)
     return work.alter(row, definition, operation, read_at)
+
+
+def published_as_written(reads: Reads, row: TableRow, after: TableDefinition) -> TableDefinition:
+    """Return a new definition by which readers of Delta find the columns in all live files.
+
+    Raises UnreadableTableError for a table that is published from now on, with files in which they
+    would not.
+    """
+    made = mapped_as_written(reads, row, after)
+    if is_published(made) and not is_published(row.definition) and is_mapped_by_name(made):
+        check_arrow()
+        from ledger.statements.columns import published_names  # noqa: PLC0415 - loads Arrow
+
+        published_names.check_published(reads, row, made)
+    return made
 
 
 def checked_definition(

@@ -24,7 +24,6 @@ from ledger.errors import (
 )
 from ledger.properties.column_values import identity_of
 from ledger.properties.known_properties import adds_constraints
-from ledger.properties.names_in_files import mapped_as_written
 from ledger.reads.errors import check_list_is_of
 from ledger.reads.html import ShownList
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
@@ -33,7 +32,7 @@ from ledger.session.receipt import Receipt, Token
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import known_row
-from ledger.statements.altering import alter, checked_definition
+from ledger.statements.altering import alter, checked_definition, published_as_written
 from ledger.tracing import verb
 from ledger.transaction.client_txns import LedgerTxns
 from ledger.work.given_files import are_rows, check_rows_or, is_schema
@@ -200,7 +199,7 @@ class LedgerTables(LedgerTxns):
         position = reads.position()
         row = known_row(reads, table)
         definition = changed_definition(row.definition, change, **changes)
-        definition = mapped_as_written(reads, row, definition)
+        definition = published_as_written(reads, row, definition)
         if adds_constraints(row.definition, definition):
             return self._alter_checked(table, change, operation, read_at, changes)
         definition = checked_definition(row.name, row, definition, self._view)

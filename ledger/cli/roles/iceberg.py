@@ -22,6 +22,11 @@ from ledger.log_lines import LogLines
 from ledger.reads.port import Reads
 
 ASK_S = 2.0
+ANSWER_S = 120.0
+"""So long a change waits for the sequencer, also over a change of its leader.
+
+Some clients delete their files once the outcome is unknown, so that is said late.
+"""
 
 log_lines = LogLines("lakeledger.iceberg")
 
@@ -87,6 +92,7 @@ def connected(kafka: str, settings: Settings, reads: Reads, user: str | None) ->
         reads=reads,
         client=settings.client(),
         application="lakeledger iceberg",
+        timeout_s=ANSWER_S,
         user=user,
         warehouse=settings.warehouse,
     )

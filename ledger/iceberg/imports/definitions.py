@@ -27,7 +27,7 @@ from ledger.iceberg.partitioning import PARTITION_FIELDS, partition_columns_of
 from ledger.iceberg.schemas import FORMAT_VERSION, columns_of, key_text
 from ledger.iceberg.sort_orders import sort_properties
 from ledger.iceberg.table_metadata import IcebergMetadata
-from ledger.iceberg.types import NoIcebergTypeError
+from ledger.iceberg.types import NoIcebergTypeError, required_parts
 from ledger.properties.column_lists import KEY, check_lists
 from ledger.properties.column_mapping import (
     HIGHEST_ID,
@@ -78,6 +78,8 @@ class SourceDefinitions:
             ) from error
         check_different(columns)
         left_out = dict.fromkeys(self._metadata.other_refs, "only the main branch is imported")
+        for name in required_parts(given, ""):
+            left_out[f"{name} required"] = "elements of lists and values of maps may be NULL here"
         found = self._properties(left_out)
         divided, fields = self._divided_by(spec, given, left_out)
         if fields:

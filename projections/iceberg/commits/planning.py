@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from ledger.core.commands import TableDefinition
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.definitions.definitions import TableChanges, changed_definition, table_definition
+from ledger.properties.column_mapping import PUBLISH, is_mapped, is_published
 from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.reading import TableFiles
 from projections.iceberg.commits.definitions.definition_changes import (
@@ -196,6 +197,18 @@ class Planner:
         check_may_remove(self._change.name, self._table.definition)
         return whole_replaced(self._table.files_at(self._table.version))
 
+    def _check_published(self, definition: TableDefinition, *, has_renames: bool) -> None:
+        """Raise IcebergRefusal for new files with the change that publishes renamed columns.
+
+        That change names columns in files as the files of before do.
+        """
+        is_switched_on = is_published(definition) and not is_published(self._table.definition)
+        if is_switched_on and (has_renames or is_mapped(definition)):
+            raise bad_request(
+                f"the property {PUBLISH} must be set in a commit of its own, as columns of "
+                f"{self._change.name} had other names before: set it, and write the rows then"
+            )
+
     def _writes(
         self,
         chain: Sequence[AskedSnapshot],
@@ -229,8 +242,10 @@ class Planner:
             self._places,
             self._table.row.partitioned,
         ).made(found, chain, new)
-        if found.added and renames([*self._metadata["schemas"], schema]):
-            check_names(files.storage, definition, schema, found.added)
+        if found.added:
+            has_renames = renames([*self._metadata["schemas"], schema])
+            self._check_published(definition, has_renames=has_renames)
+            check_names(files.storage, definition, schema, found.added, has_renames=has_renames)
         if self._asked.is_replaced:
             return FileWrites("whole", REPLACED, made.adds, self._emptied().removes)
         return made

@@ -56,6 +56,22 @@ class VersionChange(NamedTuple):
     has_new_data: bool = False
     """Whether the version changed rows, and did not only put them into other files."""
 
+    @property
+    def is_of_deletes(self) -> bool:
+        """Whether deletes of rows changed, and no data file."""
+        return not (self.added or self.removed)
+
+    @property
+    def has_rows_back(self) -> bool:
+        """Whether a data file that stays has fewer deleted rows than before."""
+        gone = {each.path for each in self.removed}
+        now = {each.path: each.rows for each in self.deletes_added}
+        return any(
+            now.get(each.path, 0) < each.rows
+            for each in self.deletes_removed
+            if each.path not in gone
+        )
+
 
 def has_deletes(file: FileRow) -> bool:
     """Return whether the vector in the log takes rows away."""

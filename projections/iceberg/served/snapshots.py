@@ -134,15 +134,20 @@ class ServedSnapshot:
         return operation | found | {key: str(value) for key, value in (said | sums).items()}
 
     def _operation(self, noted: Mapping[str, Any]) -> str:
+        """Return what the version did; what a commit noted counts only where nothing shows it.
+
+        Clients look for conflicts by the operations of other snapshots, so each names its effect. A
+        commit of several snapshots may have noted only that of the last one.
+        """
         given, change = noted.get("operation"), self.change
-        if given in OPERATIONS:
-            return str(given)
-        if not change.has_new_data and (change.added or change.removed):
+        deletes = change.deletes_added or change.deletes_removed
+        if not (change.added or change.removed or deletes):
+            return str(given) if given in OPERATIONS else "append"
+        if not change.has_new_data and (given == "replace" or not change.is_of_deletes):
             return "replace"
-        if not change.added and (change.removed or change.deletes_added):
+        if not (change.added or change.has_rows_back):
             return "delete"
-        is_append = not (change.removed or change.deletes_added or change.deletes_removed)
-        return "append" if is_append else "overwrite"
+        return "overwrite" if change.removed or deletes or given == "overwrite" else "append"
 
     @property
     def first_row_id(self) -> int:

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from time import monotonic
 from typing import Final
 
+from ledger.errors import ReaderBehindError
 from projections.iceberg.commits.given_json import Given, text_in
 from projections.iceberg.errors import IcebergRefusal, already_there, bad_request, outcome_unknown
 from projections.iceberg.names import TableIdentifier, table_name
@@ -11,6 +13,9 @@ from projections.web.iceberg.bodies import changes_in, identifier_in
 from projections.web.iceberg.namespaces import BODY, check_outer, page_of
 from projections.web.iceberg.ports import ShownTable, Snapshots
 from projections.web.iceberg.visits import DONE, NOT_MODIFIED, Reply, Visit
+
+SHOWN_S: Final = 60.0
+"""So long may the rows be behind a change that was made."""
 
 ALL: Final = "all"
 REFS: Final = "refs"
@@ -57,9 +62,18 @@ def commit_table(visit: Visit) -> Reply:
 
 
 def after_change(table: Callable[[], ShownTable]) -> Reply:
-    """Return the metadata of a table after a change, whose outcome is unknown without it."""
+    """Return the metadata of a table after a change, whose outcome is unknown without it.
+
+    Rows that are behind are waited for: some clients delete their files at an unknown outcome.
+    """
+    until_s = monotonic() + SHOWN_S
     try:
-        return loaded(table(), ALL)
+        while True:
+            try:
+                return loaded(table(), ALL)
+            except ReaderBehindError:
+                if monotonic() >= until_s:
+                    raise
     except Exception as problem:
         raise outcome_unknown(
             f"the change was made, but its result cannot be shown: {problem}. Load the table again"

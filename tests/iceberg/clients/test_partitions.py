@@ -1,5 +1,6 @@
 """Partitions that pyiceberg and the SDK write: after each statement all readers agree."""
 
+import math
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -81,6 +82,16 @@ def test_partitions_of_numbers_that_no_float_holds_exactly(lake: Served) -> None
     table.append(pa.Table.from_pylist([{"id": 1, "x": 0.9}, {"id": 2, "x": 0.5}], schema=kind))
     lake.ledger.append(TABLE, [{"id": 3, "x": 0.1}])
     assert [row.partition(", ")[0] for row in agreed(lake, TABLE)] == ["{id: 1", "{id: 2", "{id: 3"]
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_partitions_that_are_not_a_number(lake: Served, kind: str) -> None:
+    """Pyiceberg itself writes no partition of NaN."""
+    columns = [("id", "bigint"), ("x", kind)]
+    lake.ledger.create_table(TABLE, columns, partition_columns=["x"])
+    new = [{"id": 1, "x": math.nan}, {"id": 2, "x": -0.0}, {"id": 3, "x": math.inf}]
+    lake.ledger.append(TABLE, new)
+    assert len(agreed(lake, TABLE)) == len(new)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ FILL: Final = (
     "INSERT INTO lake.{t} SELECT id, timestamp'1969-12-31 12:00:00' + make_interval(0, 0, 0, "
     "int(id)), concat('v', id) FROM range(10)"
 )
+RENAME: Final = "ALTER TABLE lake.{t} RENAME COLUMN v TO w"
 STATEMENTS: Final = (
     "INSERT INTO lake.{t} VALUES (10, 'spark'), (11, NULL)",
     "UPDATE lake.{t} SET v = 'upd' WHERE id = 2",
@@ -34,7 +35,7 @@ STATEMENTS: Final = (
     "UPDATE lake.{t} SET v = concat(v, '!') WHERE id > 5",
     "ALTER TABLE lake.{t} ADD COLUMN x INT",
     "INSERT INTO lake.{t} VALUES (12, 'x', 1)",
-    "ALTER TABLE lake.{t} RENAME COLUMN v TO w",
+    RENAME,
     "CALL lake.system.rewrite_data_files(table => '{t}', options => map('rewrite-all', 'true'))",
     "INSERT OVERWRITE lake.{t} VALUES (1, 'all', 2)",
     "DELETE FROM lake.{t}",
@@ -76,7 +77,19 @@ def test_tables_of_the_sdk(lake: Served, spark: SparkClient, form: str, grain: s
     properties = {PUBLISH: "delta", "lakeledger.rows": grain, "iceberg.format-version": form}
     lake.ledger.create_table("db.t", [("id", "bigint"), ("v", "string")], properties=properties)
     lake.ledger.append("db.t", [{"id": n, "v": "a"} for n in range(5)])
-    assert followed(lake, spark, "db.t", STATEMENTS) == []
+    statements = [each for each in STATEMENTS if each != RENAME]
+    assert followed(lake, spark, "db.t", statements) == []
+
+
+def test_a_published_table_takes_no_rows_after_a_rename(lake: Served, spark: SparkClient) -> None:
+    """Readers of its Delta log would look for the former name in new files."""
+    columns = [("id", "bigint"), ("v", "string")]
+    lake.ledger.create_table("db.t", columns, properties={PUBLISH: "delta"})
+    lake.ledger.append("db.t", [{"id": 1, "v": "a"}])
+    spark.sql(RENAME.format(t="db.t"))
+    with pytest.raises(SparkFailedError, match="Delta"):
+        spark.sql("INSERT INTO lake.db.t VALUES (2, 'b')")
+    assert agreed(lake, "db.t") == ["{id: 1, w: 'a'}"]
 
 
 @pytest.mark.parametrize("more", ["'format-version'='2'", f"'format-version'='3', {ON_READ}"])

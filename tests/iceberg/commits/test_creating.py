@@ -60,6 +60,20 @@ def test_a_created_table_has_ids_in_the_order_of_the_catalog(client: RestClient)
     assert path_in(metadata["location"], "data").is_dir()
 
 
+@pytest.mark.parametrize("more", [{}, STAGED])
+def test_required_elements_are_refused(client: RestClient, more: dict[str, Any]) -> None:
+    """The ledger would serve them as optional."""
+    kind = {"type": "list", "element-id": 3, "element": "int", "element-required": True}
+    wanted = {
+        "type": "struct",
+        "fields": [{"id": 1, "name": "xs", "type": kind, "required": False}],
+    }
+    with pytest.raises(IcebergRefusal, match=r"xs\.element must be optional") as found:
+        client.create("t", wanted, **more)
+    assert found.value.code == 400
+    assert client.ledger.reads().table_named("main", "db.t") is None
+
+
 def test_a_described_table_is_not_there_yet(client: RestClient) -> None:
     before = client.ledger.reads().position()
     staged = client.create("t", **STAGED)

@@ -7,6 +7,19 @@ import pytest
 from projections.iceberg.errors import IcebergRefusal
 from tests.iceberg.commits.rest_client import SCHEMA, Json, RestClient, Snapshot
 
+ELEMENTS = {"type": "list", "element-id": 4, "element": "int", "element-required": True}
+VALUES = {
+    "type": "map",
+    "key-id": 5,
+    "key": "string",
+    "value-id": 6,
+    "value": "int",
+    "value-required": True,
+}
+WITHIN_STRUCT = {
+    "type": "struct",
+    "fields": [{"id": 7, "name": "xs", "type": ELEMENTS, "required": False}],
+}
 USE = {"action": "set-current-schema", "schema-id": -1}
 
 
@@ -66,6 +79,9 @@ def test_a_smallint_stays_one(client: RestClient) -> None:
         ([field(1, "id", "long"), field(2, "ID")], "differ by more than case"),
         ([field(0, "id", "long")], "from 1"),
         ([{**field(3, "w"), "initial-default": "x"}], "default"),
+        ([field(3, "w", ELEMENTS)], "w.element must be optional"),
+        ([field(3, "w", VALUES)], "w.value must be optional"),
+        ([field(3, "w", WITHIN_STRUCT)], "w.xs.element must be optional"),
         ([], "one column or more"),
     ],
 )

@@ -5,7 +5,11 @@ from urllib.parse import quote
 
 import pytest
 
+from ledger.errors import ReaderBehindError
 from ledger.testing import InMemoryLedger
+from projections.iceberg.served.tables import ServedTables
+from projections.web.iceberg.ports import ShownTable
+from projections.web.iceberg.tables import after_change
 from tests.iceberg.door.doors import Door, answering
 
 NO_TABLE = (404, "NoSuchTableException")
@@ -193,3 +197,18 @@ def test_a_table_of_another_catalog_is_registered_below_permitted_places_alone(
         "UnsupportedOperationException",
     )
     assert filled.post("namespaces/no/register", asked).error[0] == 404
+
+
+def test_a_change_is_answered_once_the_rows_show_it(filled: Door) -> None:
+    """Rows that are behind for long make the outcome of a change unknown only in the end."""
+    row = filled.ledger.table("db.t")
+    late = iter([ReaderBehindError(1, 2, 0), ReaderBehindError(1, 2, 0)])
+    tables = ServedTables(filled.ledger.reads, "x")
+
+    def table() -> ShownTable:
+        if (error := next(late, None)) is not None:
+            raise error
+        return tables.table(row)
+
+    assert after_change(table).form is not None
+    assert next(late, None) is None

@@ -1,6 +1,8 @@
 """Partition specs and values: the ledger's texts mean what pyiceberg's transforms return."""
 
 import json
+import math
+import struct
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -66,6 +68,11 @@ def table(*partition_columns: str, **properties: str) -> TableDefinition:
     return TableDefinition(
         "managed", "listed", "/t", columns_of(SCHEMA), list(partition_columns), given_
     )
+
+
+def single(number: float) -> float:
+    """Return the nearest float of 32 bits."""
+    return float(struct.unpack("f", struct.pack("f", number))[0])
 
 
 def text_of(name: str, value: Any) -> str:
@@ -275,6 +282,7 @@ def test_values_come_in_the_forms_of_several_writers(
         *(("s", "__HIVE_DEFAULT_PARTITION__"), ("d", 2**40), ("d", "2026"), ("d", True)),
         *(("n", Decimal("1.234")), ("n", b""), ("n", bytes(9) + b"\1" * 9), ("b", 1)),
         *(("ts", 2**63), ("ts", "x"), ("years(d)", 10**6), ("months(d)", -(10**6))),
+        *(("bucket(4, i)", 4), ("bucket(4, i)", -1), ("x", b"a"), ("x", b"")),
         *(("hours(ts)", 2**60), ("bucket(4, i)", "x"), ("days(ts)", 1.5), ("x", "x")),
         *(("truncate(3, s)", 3), ("truncate(10, i)", "x"), ("i", {}), ("i", [1])),
     ],
@@ -291,6 +299,37 @@ def test_a_value_that_a_field_lacks_is_refused(column: str, value: Any) -> None:
 def test_a_text_that_a_field_lacks_is_refused(column: str, text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - several reasons
         tuple_of((text,), spec_json(table(column), 0), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [
+        ("f", single(0.9), single(0.9)),
+        ("f", 1e-45, single(1e-45)),
+        ("f", -0.0, 0.0),
+        ("f", math.inf, math.inf),
+        ("f", math.nan, math.nan),
+        ("x", 0.1, 0.1),
+        ("x", math.nan, math.nan),
+        ("x", -math.inf, -math.inf),
+        ("n", Decimal("-0.00"), b"\0" * 4),
+        ("ts", 253_402_300_799_999_999, 253_402_300_799_999_999),
+        ("tz", -62_135_596_800_000_000, -62_135_596_800_000_000),
+    ],
+)
+def test_odd_values_come_back_from_the_texts_of_the_log(
+    column: str, value: Any, shown: Any
+) -> None:
+    spec = spec_json(table(column), 0)
+    (found,) = tuple_of(values_of({1000: value}, spec, SCHEMA), spec, SCHEMA).values()
+    assert repr(found) == repr(shown)
+
+
+@given(st.floats(width=32))
+def test_every_float_comes_back(value: float) -> None:
+    spec = spec_json(table("f"), 0)
+    (found,) = tuple_of(values_of({1000: value}, spec, SCHEMA), spec, SCHEMA).values()
+    assert found == value or (math.isnan(found) and math.isnan(value))
 
 
 def test_a_partition_column_without_an_id_is_refused() -> None:

@@ -36,7 +36,7 @@ from tests.iceberg.imports.iceberg_tables import (
 
 from pyiceberg.schema import Schema  # isort: skip
 from pyiceberg.table import Table  # isort: skip
-from pyiceberg.types import LongType, NestedField  # isort: skip
+from pyiceberg.types import ListType, LongType, MapType, NestedField  # isort: skip
 
 
 PLAIN = pa.schema({"id": pa.int64()})
@@ -160,6 +160,15 @@ def test_changes_of_the_definition_alone(ledger: Ledger, table: Table) -> None:
     assert properties(row_of(ledger).definition)["comment"] == "more trips"
     check_same_rows(ledger, table, main_branch(table)[-1:])
     assert take(ledger, table).versions == 0
+
+
+def test_required_elements_and_values_are_named(ledger: Ledger, table: Table) -> None:
+    """The ledger takes them as optional."""
+    with table.update_schema() as update:
+        update.add_column("xs", ListType(3, LongType(), element_required=True))
+        update.add_column("m", MapType(5, LongType(), 6, LongType(), value_required=True))
+    report = take(ledger, table)
+    assert report.left_out.keys() == {"xs.element required", "m.value required"}
 
 
 def test_other_branches_and_tags_are_named(ledger: Ledger, table: Table) -> None:

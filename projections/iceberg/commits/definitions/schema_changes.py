@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from ledger.iceberg.schemas import check_different_ids
+from ledger.iceberg.types import required_parts
 from projections.iceberg.commits.given_json import Given, shown
 from projections.iceberg.errors import bad_request
 
@@ -40,9 +41,19 @@ def fields_by_id(schema: Given) -> Mapping[int, FieldShape]:
 
 
 def check_columns(schema: Given) -> None:
-    """Raise IcebergRefusal for a schema without columns: the ledger takes that as unknown ones."""
+    """Raise IcebergRefusal for a schema that the ledger cannot keep as it is.
+
+    The ledger takes no columns as unknown ones, and has no required elements and values.
+    """
     if not fields_by_id(schema):
         raise bad_request("a schema must have one column or more, got none")
+    required = required_parts(schema, "")
+    if required:
+        raise bad_request(
+            f"{required[0]} must be optional (element-required and value-required false), got a "
+            "required one: the ledger cannot keep that elements of lists and values of maps are "
+            "not NULL"
+        )
 
 
 def shapes(kind: Any, above: int) -> Iterator[tuple[int, FieldShape]]:

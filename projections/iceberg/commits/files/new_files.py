@@ -9,9 +9,11 @@ from ledger.core.rows.bitmaps import RowSet, bytes_of
 from ledger.files.deletion_vectors import path_of, write_vector
 from ledger.files.storage import storage_at
 from ledger.files.written_files import discard
-from ledger.iceberg.partition_tuples import values_of
+from ledger.iceberg.manifests import ADDED, ManifestEntry, manifest_bytes
+from ledger.iceberg.partition_tuples import tuple_of, values_of
 from ledger.iceberg.partitioning import fields_of_spec
 from ledger.iceberg.statistics import stats_of
+from ledger.iceberg.values import TOO_ODD
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.file_list import AddFile
 from ledger.log.wire.inline_vectors import inline_vector, with_vector
@@ -20,6 +22,7 @@ from projections.iceberg.commits.files.unchecked_writes import check_values
 from projections.iceberg.commits.given_json import Given, shown
 from projections.iceberg.errors import bad_request
 
+FORMAT: Final = 2
 VECTOR_BYTES_MAX: Final = 32 << 10
 """A longer vector has a file of its own: it would fill the log."""
 
@@ -39,6 +42,7 @@ class NewDataFiles:
         self._definition, self._spec, self._schema = definition, spec, schema
         self._fields = fields_of_spec(spec)
         self._modified = modified
+        self._servable = set[Values]()
 
     def made(self, key: str, new: NewEntry, *, is_same: bool) -> AddFile:
         """Return a new data file; `is_same` says that its rows were in the table before.
@@ -70,9 +74,19 @@ class NewDataFiles:
                 "the rows anew"
             )
         try:
-            return values_of(new.entry.partition, self._spec, self._schema)
-        except ValueError as error:
+            values = values_of(new.entry.partition, self._spec, self._schema)
+            self._check_servable(values)
+        except TOO_ODD as error:
             raise bad_request(f"the partition of {shown(new.entry.path)}: {error}") from error
+        return values
+
+    def _check_servable(self, values: Values) -> None:
+        """Raise an error of TOO_ODD for a partition that no manifest could show afterwards."""
+        if values not in self._servable:
+            partition = tuple_of(values, self._spec, self._schema)
+            entry = ManifestEntry(ADDED, 0, 0, 0, "", 0, 0, partition)
+            manifest_bytes([entry], self._spec, self._schema, "data", FORMAT)
+            self._servable.add(values)
 
 
 class VectorPlaces:
