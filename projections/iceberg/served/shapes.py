@@ -6,7 +6,7 @@ it says why, and files from its time may be unreadable.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -104,8 +104,8 @@ class TableShapes:
         It is the same shape if the table had no such spec. A column that is gone since is known to
         the last shape of that spec. The numbers of these shapes are below 0.
         """
-        several = (each for each in reversed(self._shapes) if not each.problem)
-        last = next((each for each in several if own.is_of(each.spec)), None)
+        several: Iterator[TableShape] = reversed(self._shapes)
+        last = next((each for each in several if not each.problem and own.is_of(each.spec)), None)
         if last is None or shape.problem or own.is_of(shape.spec):
             return shape
         try:
@@ -114,9 +114,10 @@ class TableShapes:
             return last
         number = -1 - len(self._divided)
         made = shape._replace(number=number, spec=last.spec, kind=(last.spec["spec-id"], types))
-        for each in self._divided:
-            if each == made._replace(number=each.number):
-                return each
+        same: TableShape
+        for same in self._divided:
+            if same == made._replace(number=same.number):
+                return same
         self._divided.append(made)
         return made
 
