@@ -29,6 +29,7 @@ from projections.iceberg.commits.files.file_writes import (
 from projections.iceberg.commits.files.footers import check_names
 from projections.iceberg.commits.files.new_files import NewDataFiles, VectorPlaces
 from projections.iceberg.commits.files.snapshot_difference import Difference, difference_of
+from projections.iceberg.commits.files.specs import SpecsOfTable
 from projections.iceberg.commits.files.unchecked_writes import check_may_add, check_may_remove
 from projections.iceberg.commits.given_json import Given
 from projections.iceberg.commits.one_round_trip import TakesWrites
@@ -131,9 +132,14 @@ def plan_new(change: TableChange, location: str, modified: int, places: VectorPl
     files = ClientFiles(TablePaths(location))
     found = difference_of(files, chain[-1], {each.id for each in chain}, None)
     check_allowed(change.name, definition, chain, found)
-    made = WritesOfTable(files, definition, FilesThen(files.paths, {}), places, 0).made(
-        found, chain, NewDataFiles(definition, new.spec, new.schema, modified)
-    )
+    made = WritesOfTable(
+        files,
+        definition,
+        FilesThen(files.paths, {}),
+        places,
+        partitioned=0,
+        spec_of=lambda _: new.spec,
+    ).made(found, chain, NewDataFiles(definition, SpecsOfTable(new.spec, new.schema), modified))
     return TablePlan(change, None, {}, new, made, NOWHERE, chain[-1])
 
 
@@ -160,7 +166,9 @@ class Planner:
         if changes:
             definition = changed_definition(table.definition, **changes)
             changes = changes if definition != table.definition else {}
-        new = NewDataFiles(definition, changed.spec, changed.schema, modified)
+        known = self._metadata["partition-specs"], self._metadata["schemas"]
+        specs = SpecsOfTable(changed.spec, changed.schema, *known)
+        new = NewDataFiles(definition, specs, modified)
         if not chain:
             writes = self._emptied() if asked.is_replaced else None
             return TablePlan(change, table, changes, None, writes, self._now(), None)
@@ -240,7 +248,8 @@ class Planner:
             definition,
             FilesThen(files.paths, then),
             self._places,
-            self._table.row.partitioned,
+            partitioned=self._table.row.partitioned,
+            spec_of=lambda row: self._table.spec_at(row.added),
         ).made(found, chain, new)
         if found.added:
             has_renames = renames([*self._metadata["schemas"], schema])

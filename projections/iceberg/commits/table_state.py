@@ -49,6 +49,9 @@ class TableAsServed(Protocol):
     def version_row_of_noted(self, snapshot_id: int) -> VersionRow | None:
         """Return the version whose commit noted a snapshot, None without one."""
 
+    def spec_at(self, position: int) -> Given:
+        """Return the partition spec that it had at a position up to its own."""
+
     def files_at(self, version: int) -> Mapping[str, FileRow]:
         """Return the files that are live with a version, by the keys of their paths."""
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ledger.reads.port import FileRow
 from projections.iceberg.served.chunks import Chunk, Entry, key_of
+from projections.iceberg.served.own_partitions import own_partition
 
 
 class DataEntry(NamedTuple):
@@ -80,8 +81,8 @@ def has_deletes(file: FileRow) -> bool:
 
 def is_same_data(before: FileRow, after: FileRow) -> bool:
     """Return whether a path that a commit removes and adds is a file that stays, with deletes."""
-    is_alike = before.size == after.size and before.partition == after.partition
-    return is_alike and has_deletes(after)
+    is_alike = before.partition == after.partition or own_partition(after.tags) is not None
+    return is_alike and before.size == after.size and has_deletes(after)
 
 
 def by_kind(entries: Sequence[Entry]) -> list[Chunk[Entry]]:

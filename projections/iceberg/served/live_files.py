@@ -18,6 +18,7 @@ from projections.iceberg.served.entries import (
 )
 from projections.iceberg.served.file_statistics import is_other_metrics, problem_of_ids, rows_in
 from projections.iceberg.served.numbers import UnservableError, first_rows_of
+from projections.iceberg.served.own_partitions import own_partition
 from projections.iceberg.served.shapes import TableShapes
 
 JUDGED_MAX: Final = 256
@@ -169,6 +170,9 @@ class ServedFiles:
         self, row: FileRow, origin: Origin, first_row: int | None, *, with_ids: bool
     ) -> DataEntry:
         shape = self._shapes.at(origin.position).shape
+        own = own_partition(row.tags)
+        if own is not None:
+            shape = self._shapes.divided(shape, own)
         by_name = not with_ids and is_foreign(row.path)
         if by_name and origin.version not in self._judged and len(self._judged) < JUDGED_MAX:
             # Files of one commit are mostly of one writer.

@@ -32,6 +32,7 @@ from projections.iceberg.served.entries import DataEntry, DeletesEntry
 from projections.iceberg.served.folding import TableFold
 from projections.iceberg.served.metadata_folder import MetadataFolder
 from projections.iceberg.served.numbers import UnservableError
+from projections.iceberg.served.own_partitions import own_partition
 from projections.iceberg.served.paths import file_text, location_of
 from projections.iceberg.served.plans.answers import Planned
 from projections.iceberg.served.shapes import ROW_IDS_FROM, TableShape
@@ -257,11 +258,14 @@ class Rendering:
 
     def _tuple(self, entry: DataEntry | DeletesEntry) -> Mapping[int, Any]:
         """Return the partition of a file as manifests have it; raises UnservableError."""
-        key = entry.shape, entry.file.partition
+        own = own_partition(entry.file.tags)
+        shape = self._shape(entry)
+        is_own = own is not None and own.is_of(shape.spec)
+        texts = own.values if own is not None and is_own else entry.file.partition
+        key = entry.shape, tuple(texts)
         found = self._tuples.get(key)
         if found is None:
-            shape = self._shape(entry)
-            values = [None if each in NULL_TEXTS else each for each in entry.file.partition]
+            values = [None if each in NULL_TEXTS else each for each in texts]
             try:
                 found = tuple_of(tuple(values), shape.spec, shape.schema)
             except ValueError as error:

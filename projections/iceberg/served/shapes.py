@@ -6,7 +6,7 @@ it says why, and files from its time may be unreadable.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from ledger.iceberg.sort_orders import order_json
 from ledger.iceberg.types import NoIcebergTypeError
 from ledger.properties.field_ids import fields_of, ids_in
 from ledger.reads.port import DefinitionRow
+from projections.iceberg.served.own_partitions import OwnPartition
 
 JSON = Mapping[str, Any]
 UNSORTED: Final[JSON] = {"order-id": 0, "fields": []}
@@ -78,6 +79,7 @@ class TableShapes:
         self._from: list[int] = []
         self._shown: list[Shown] = []
         self._shapes: list[TableShape] = []
+        self._divided: list[TableShape] = []
 
     def take(self, rows: Iterable[DefinitionRow]) -> None:
         """Apply the definitions that follow."""
@@ -94,7 +96,30 @@ class TableShapes:
 
     def numbered(self, number: int) -> TableShape:
         """Return the shape that entries of files refer to."""
-        return self._shapes[number]
+        return self._shapes[number] if number >= 0 else self._divided[-1 - number]
+
+    def divided(self, shape: TableShape, own: OwnPartition) -> TableShape:
+        """Return the shape of a file that is divided by another spec than its version's.
+
+        It is the same shape if the table had no such spec. A column that is gone since is known to
+        the last shape of that spec. The numbers of these shapes are below 0.
+        """
+        several: Iterator[TableShape] = reversed(self._shapes)
+        last = next((each for each in several if not each.problem and own.is_of(each.spec)), None)
+        if last is None or shape.problem or own.is_of(shape.spec):
+            return shape
+        try:
+            types = tuple(sorted(partition_types(last.spec, shape.schema).items()))
+        except NoIcebergTypeError:
+            return last
+        number = -1 - len(self._divided)
+        made = shape._replace(number=number, spec=last.spec, kind=(last.spec["spec-id"], types))
+        same: TableShape
+        for same in self._divided:
+            if same == made._replace(number=same.number):
+                return same
+        self._divided.append(made)
+        return made
 
     def up_to(self, shown: Shown) -> Sequence[TableShape]:
         """Return all shapes that the table had, the one that is shown last."""

@@ -226,6 +226,11 @@ class ServedTable:
             return None
         return self._reads().version_row(self.row.table, version=found)
 
+    def spec_at(self, position: int) -> JSON:
+        """Return the partition spec that the table had at a position up to its own."""
+        with self._lock:
+            return self._fold.shapes.at(position).shape.spec
+
     def files_at(self, version: int) -> Mapping[str, FileRow]:
         """Return the files that are live as of a version, by the keys of their paths.
 

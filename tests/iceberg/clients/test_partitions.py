@@ -162,3 +162,22 @@ def test_a_partition_field_is_added_to_a_table_with_rows(lake: Served) -> None:
         change.add_field("name", IdentityTransform(), "name")
     table.append(rows((5, "e")))
     assert agreed(lake, TABLE) == of((2, "b"), (3, "c"), (4, "d"), (5, "e"))
+
+
+def test_a_client_appends_under_an_earlier_spec(lake: Served) -> None:
+    plain(lake, partition_columns=["name", "bucket(4, id)"])
+    late = pyiceberg_catalog(lake.uri).load_table(TABLE)
+    with pyiceberg_catalog(lake.uri).load_table(TABLE).update_spec() as change:
+        change.remove_field("id_bucket")
+    late.append(rows((3, "a"), (4, "c"), (5, None)))
+    assert agreed(lake, TABLE, without=NULL_PARTS) == of(
+        (1, "a"), (2, "b"), (3, "a"), (4, "c"), (5, None)
+    )
+    assert lake.ledger.scan(TABLE, "name = 'a' AND id > 1").to_arrow().to_pylist() == [
+        {"id": 3, "name": "a"}
+    ]
+    late.refresh()
+    tasks = list(late.scan("name = 'c'").plan_files())
+    assert [task.file.spec_id for task in tasks] == [0]
+    late.delete("id = 3")
+    assert agreed(lake, TABLE, without=NULL_PARTS) == of((1, "a"), (2, "b"), (4, "c"), (5, None))

@@ -162,7 +162,7 @@ def test_specs_are_added_and_used(table: RestClient) -> None:
     metadata = table.load("t")
     assert table.ledger.table("db.t").definition.partition_columns == ["bucket(4, id)"]
     assert metadata["partition-specs"][-1]["fields"] == spec["fields"]
-    with pytest.raises(IcebergRefusal, match="must be of the table's partition spec 1, got spec 0"):
+    with pytest.raises(IcebergRefusal, match="must have one value of the partition field part"):
         table.append("t", old, [{"id": 2, "v": "b"}])
     made = Snapshot(metadata)
     made.add([{"id": 2, "v": "b"}], {1000: 3})

@@ -61,10 +61,9 @@ class ClientFiles:
         with refused(what):
             found = read_manifest(data, limits)
             self._entries -= len(found.entries)
-            if (found.content, found.spec_id) != (named.content, named.spec_id):
+            if found.content != named.content:
                 raise IcebergFormatError(
-                    f"it has {found.content} of spec {found.spec_id}, and its list names "
-                    f"{named.content} of spec {named.spec_id}"
+                    f"it has {found.content}, and its list names {named.content}"
                 )
             return found, inherited(found.entries, named)
 

@@ -6,7 +6,7 @@
   `snapshot` in all of Iceberg's properties it meets changes of the same files, or rows, alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -17,12 +17,11 @@ from ledger.log.wire.file_list import AddFile
 from ledger.properties.known_properties import asks_for_marks
 from ledger.reads.port import FileRow
 from ledger.statements.marking import is_markable
-from ledger.work.noted_rows import added_again
 from projections.iceberg.commits.files.client_files import ClientFiles
 from projections.iceberg.commits.files.new_files import NewDataFiles, VectorPlaces
 from projections.iceberg.commits.files.row_deletes import deleted_before, deleted_in
 from projections.iceberg.commits.files.snapshot_difference import Difference
-from projections.iceberg.commits.given_json import shown
+from projections.iceberg.commits.given_json import Given, shown
 from projections.iceberg.commits.table_state import FilesThen
 from projections.iceberg.commits.updates import AskedSnapshot
 from projections.iceberg.errors import bad_request, commit_failed
@@ -92,11 +91,14 @@ class WritesOfTable:
         definition: TableDefinition,
         live: FilesThen,
         places: VectorPlaces,
+        *,
         partitioned: int,
+        spec_of: Callable[[FileRow], Given],
     ) -> None:
         self._files, self._definition, self._live = files, definition, live
         self._places = places
         self._partitioned = partitioned
+        self._spec_of = spec_of
 
     def made(
         self, change: Difference, chain: Sequence[AskedSnapshot], new: NewDataFiles
@@ -119,12 +121,12 @@ class WritesOfTable:
                 )
         for key, rows in deleted.items():
             if key not in change.added:
-                self._delete_rows(made, key, rows)
+                self._delete_rows(made, key, rows, new)
         if judgement == "same":
             self._check_same(change, made, deleted)
         return made
 
-    def _delete_rows(self, made: FileWrites, key: str, rows: RowSet) -> None:
+    def _delete_rows(self, made: FileWrites, key: str, rows: RowSet, new: NewDataFiles) -> None:
         """Leave fewer rows of a live file: by marks, or by another vector of the file."""
         row = self._live.get(key)
         assert row is not None, f"deleted rows of {key} were found without a file"
@@ -135,7 +137,7 @@ class WritesOfTable:
             made.marks.append((row, more))
             return
         made.removes.append(row)
-        again = added_again(row)._replace(base_row_id=row.base_row_id, row_version=row.row_version)
+        again = new.again(row, self._spec_of(row))
         made.adds.append(self._places.with_rows(again, rows))
 
     def _check_same(

@@ -9,7 +9,7 @@ its table was published keeps the earlier name there, and clients write the new 
 refused too.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -72,14 +72,24 @@ def first_wrong(
         )
 
     def wrong_in(path: str) -> str:
-        try:
-            found = problem(fields_in(storage, path))
-        except LedgerError as error:
-            raise bad_request(f"the new file {shown(path)} cannot be read: {error}") from error
+        found = problem(fields_of(storage, path))
         return found and f"{path} {found}"
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return next(filter(None, pool.map(wrong_in, several)), "")
+
+
+def fields_of(storage: Storage, path: str) -> Sequence[FieldInFile]:
+    """Return the fields of a new file; raises IcebergRefusal if it is absent or no Parquet."""
+    try:
+        return fields_in(storage, path)
+    except LedgerError as error:
+        raise bad_request(f"the new file {shown(path)} cannot be read: {error}") from error
+
+
+def numbered_in(storage: Storage, path: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the fields of a new file that have ids, as `within`; raises as `fields_of`."""
+    yield from within(fields_of(storage, path), 0)
 
 
 def earlier_name(file: Iterable[FieldInFile], schema: Given) -> str:
