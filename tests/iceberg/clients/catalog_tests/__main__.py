@@ -28,7 +28,7 @@ KNOWN: Final[Mapping[str, str]] = {
     "replaceTableTransaction(int)[1]": NO_FORMAT_1,
     "testCreateTableWithDefaultColumnValue()": "columns have no defaults that clients apply",
     "testLoadTableWithMissingMetadataFile(Path)": NO_SOURCE,
-    "testMetadataFileLocationsRemovalAfterCommit()": NO_SOURCE,
+    "testRegisterTable()": "a registered snapshot has the time at which the ledger took it",
     "testRemoveUnusedSchemas(boolean)[1]": NO_EXPIRY,
     "testRemoveUnusedSchemas(boolean)[2]": NO_EXPIRY,
     "testRemoveUnusedSpec(boolean)[1]": NO_EXPIRY,
