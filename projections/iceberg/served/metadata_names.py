@@ -52,7 +52,7 @@ class MetadataNames(NamedTuple):
         self, definition: TableDefinition, shapes: TableShapes, earlier: Sequence[VersionRow]
     ) -> list[Mapping[str, Any]]:
         """Return the metadata files of earlier versions, as many as a definition says."""
-        found = []
+        found: list[Mapping[str, Any]] = []
         for row in earlier[-kept_by(definition) :]:
             then = shapes.at(row.position).definition
             path = f"{folder_text(location_of(then))}/{self.file(then, row)}"

@@ -32,7 +32,8 @@ def test_a_log_has_the_earlier_files_as_they_were_loaded(tmp_path: Path) -> None
     with InMemoryLedger() as memory:
         ledger = memory.connect()
         created(ledger, tmp_path / "t")
-        tables, loaded = tables_of(memory), []
+        tables = tables_of(memory)
+        loaded: list[dict[str, Any]] = []
         for number in range(6):
             table = tables.table(ledger.table("db.t"))
             metadata = json.loads(Path(table.metadata_location.removeprefix("file:")).read_bytes())
