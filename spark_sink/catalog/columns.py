@@ -149,7 +149,13 @@ def written_order(schema: TableSchema) -> Sequence[Mapping[str, Any]]:
             keys.append(OrderKey(column.name, transform.kind, transform.width))
     inside = {key.column for key in keys if not key.kind}
     keys += [
-        OrderKey(key.column, descending=key.is_descending, nulls_first=key.has_nulls_first)
+        OrderKey(
+            key.column,
+            key.of.kind if key.of else "",
+            key.of.width if key.of else 0,
+            descending=key.is_descending,
+            nulls_first=key.has_nulls_first,
+        )
         for key in schema.sort
         if key.column not in inside
     ]
