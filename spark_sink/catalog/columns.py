@@ -119,6 +119,10 @@ def columns_in(text: str) -> Sequence[str]:
         return []
 
 
+RANK: Final = "rank_"
+"""Before the kind of a transform whose results sort as numbers and times do."""
+
+
 class OrderKey(NamedTuple):
     """A key of the order in which rows come to a writer: a column, or a transform of it."""
 
@@ -151,7 +155,7 @@ def written_order(schema: TableSchema) -> Sequence[Mapping[str, Any]]:
     keys += [
         OrderKey(
             key.column,
-            key.of.kind if key.of else "",
+            f"{RANK}{key.of.kind}" if key.of else "",
             key.of.width if key.of else 0,
             descending=key.is_descending,
             nulls_first=key.has_nulls_first,
