@@ -1,4 +1,4 @@
-"""Partition transforms of rows: the texts by which new files are divided.
+"""Partition transforms of rows: the texts by which new files are divided, and orders by them.
 
 Times, cut texts and numbers become few different values, which the core spells one by one. The
 buckets of numbers and times are computed for whole columns.
@@ -15,6 +15,8 @@ from ledger.core.partitions.transforms import PartitionTransform
 from ledger.core.predicates.types import BITS, TIMES, Kind, SparkType, parse_type
 
 SIGN: Final = 0x7FFFFFFF
+WIDTH_DIGITS: Final = 10
+"""The next lower multiple of a width may have so many more digits than a number."""
 
 
 def with_transforms(rows: Any, schema: TableSchema) -> Any:
@@ -44,6 +46,29 @@ def transformed(values: Any, transform: PartitionTransform, kind: SparkType) -> 
         for each in map(plain, encoded.dictionary.to_pylist())
     ]
     return pa.array(texts, pa.string()).take(encoded.indices)
+
+
+def ranked(values: Any, transform: PartitionTransform) -> Any:
+    """Return what sorts as the results of a transform do, for all values that a column may have."""
+    type_ = values.type
+    is_decimal = pa.types.is_decimal(type_)
+    if transform.kind == "bucket" and not (is_decimal or pa.types.is_string(type_)):
+        return buckets(whole_numbers(values), transform.width)
+    if transform.kind == "truncate" and pa.types.is_string(type_):
+        return pc.utf8_slice_codeunits(values, 0, transform.width)
+    if transform.kind == "truncate" and not is_decimal:
+        return quotients(values.cast(pa.int64()), transform.width)
+    if transform.kind in ("bucket", "truncate"):
+        kind = SparkType(Kind.STRING)
+        if is_decimal:
+            kind = SparkType(Kind.DECIMAL, type_.precision, type_.scale)
+        texts = transformed(one_array(values), transform, kind)
+        is_cut = transform.kind == "truncate"
+        wide = pa.decimal256(type_.precision + WIDTH_DIGITS, type_.scale) if is_cut else pa.int64()
+        return texts.cast(wide)
+    # A time is the local time of UTC.
+    times = values if pa.types.is_date(type_) else values.cast(pa.timestamp("us"))
+    return pc.floor_temporal(times, unit=transform.kind.removesuffix("s"))
 
 
 def coarse(values: Any, transform: PartitionTransform, kind: SparkType) -> Any:
@@ -77,6 +102,13 @@ def multiples(numbers: Any, transform: PartitionTransform) -> Any:
             f"column {transform.column} has a value near the least one of 64 bits, which "
             f"{transform.text} cannot take: leave that row out, or divide the table otherwise"
         ) from problem
+
+
+def quotients(numbers: Any, width: int) -> Any:
+    """Return how often a width fits into numbers, rounded down."""
+    whole = pc.divide(numbers, width)
+    is_above = pc.less(pc.subtract(numbers, pc.multiply(whole, width)), 0)
+    return pc.if_else(is_above, pc.subtract(whole, 1), whole)
 
 
 def remainder(numbers: Any, width: int) -> Any:

@@ -1,7 +1,8 @@
 """Rows in the order of their table, as the property `lakeledger.sort` names it.
 
 Rows are ordered as Spark orders them: texts by their bytes, NaN above all numbers, NULL where the
-property says. What a statement writes is ordered in runs that fit into memory.
+property says. A transform orders them by its results. What a statement writes is ordered in runs
+that fit into memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledger.arrow.transformed import ranked
 from ledger.properties.column_lists import SortKey
 
 RUN_BYTES: Final = 512 << 20
@@ -43,6 +45,8 @@ def ordered(rows: Any, keys: Sequence[SortKey]) -> Any:
     parts: list[tuple[Any, str]] = []
     for key in keys:
         values = rows.column(key.column)
+        if key.transform is not None:
+            values = ranked(values, key.transform)
         way = WAYS[key.is_descending]
         parts.append((values.is_null(), WAYS[key.has_nulls_first]))
         if pa.types.is_floating(values.type):

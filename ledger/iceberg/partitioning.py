@@ -197,14 +197,22 @@ def transform_of(field: PartitionField, column: str) -> PartitionTransform | Non
     """
     if field.transform == IDENTITY:
         return None
-    found = TRANSFORM.fullmatch(field.transform)
-    kind = KINDS.get(found[1]) if found else None
-    width = int(found[2] or 0) if found else 0
-    if kind is None or bool(width) is not (kind in ("bucket", "truncate")) or width > INT_MAX:
+    made = transform_in(field.transform, column)
+    if made is None:
         raise NoIcebergTypeError(
             f"the partition field {field.name} must have a transform of the ledger, such as "
             f"identity, day or bucket[16], got {field.transform[:80]!r}"
         )
+    return made
+
+
+def transform_in(word: str, column: str) -> PartitionTransform | None:
+    """Return a transform of a column as Iceberg writes it, None for one that the ledger lacks."""
+    found = TRANSFORM.fullmatch(word)
+    kind = KINDS.get(found[1]) if found else None
+    width = int(found[2] or 0) if found else 0
+    if kind is None or bool(width) is not (kind in ("bucket", "truncate")) or width > INT_MAX:
+        return None
     return PartitionTransform(kind, column, width)
 
 

@@ -1,7 +1,8 @@
 """Properties that name columns: the order of rows, Bloom filters, the key, and stated columns.
 
 A value is a list such as `day, id DESC`. A name with other signs than letters, digits and `_` is in
-backquotes. When a column is renamed, the list names it anew.
+backquotes. An order may also be by a transform of a column, as partitions are: `bucket(16, id)`.
+When a column is renamed, the list names it anew.
 """
 
 import re
@@ -10,8 +11,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ledger.core.commands import Property, TableDefinition
+from ledger.core.partitions.transforms import PartitionTransform, parse_transform
 from ledger.core.predicates.types import BY_NAME, Kind, parse_type
 from ledger.properties.column_values import generation_of, identity_of
+from ledger.properties.partitioning import spelled
 
 SORT: Final = "lakeledger.sort"
 BLOOM: Final = "lakeledger.bloom"
@@ -21,7 +24,8 @@ LISTS: Final = (SORT, BLOOM, KEY, CONFLICTS)
 SMALL_LISTS: Final = {each.lower(): each for each in LISTS}
 
 ITEM: Final = re.compile(
-    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))"
+    r"\s*(?:(?P<call>\w+\s*\(\s*(?:[0-9]+\s*,\s*)?(?:`(?:[^`]|``)+`|\w+)\s*(?:,\s*[0-9]+\s*)?\))"
+    r"|`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))"
     r"(?:\s+(?P<way>ASC|DESC))?(?:\s+NULLS\s+(?P<nulls>FIRST|LAST))?\s*(?:,|$)",
     re.IGNORECASE,
 )
@@ -53,13 +57,26 @@ class SortKey(NamedTuple):
     is_descending: bool
     has_nulls_first: bool
     words: str = ""
+    of: PartitionTransform | None = None
+    """The transform by whose results rows are ordered; its column is not looked at."""
+
+    @property
+    def transform(self) -> PartitionTransform | None:
+        """The transform of the column, None for an order by the column itself."""
+        return self.of._replace(column=self.column) if self.of else None
+
+    @property
+    def said(self) -> str:
+        """What rows are ordered by, without the direction."""
+        name, transform = self.column, self.transform
+        if transform is not None:
+            return transform.text
+        return name if PLAIN.fullmatch(name) else f"`{name.replace('`', '``')}`"
 
     @property
     def text(self) -> str:
         """The key as a property has it."""
-        name = self.column
-        quoted = name if PLAIN.fullmatch(name) else f"`{name.replace('`', '``')}`"
-        return f"{quoted} {self.words}".strip()
+        return f"{self.said} {self.words}".strip()
 
 
 def keys_in(key: str, text: str) -> Sequence[SortKey]:
@@ -69,22 +86,24 @@ def keys_in(key: str, text: str) -> Sequence[SortKey]:
     place = 0
     while place < len(text):
         item = ITEM.match(text, place)
-        if item is None or item.end() == place:
+        transform = parse_transform(spelled(item["call"], {})) if item and item["call"] else None
+        if item is None or item.end() == place or (item["call"] and transform is None):
             raise ValueError(
                 f"{what} must be a list of columns, such as "
                 f"{'day, id DESC' if key == SORT else 'id, name'}, got {text!r}"
             )
         place = item.end()
-        name = item["plain"] or item["quoted"].replace("``", "`")
+        name = item["plain"] or (item["quoted"] or "").replace("``", "`")
+        name = transform.column if transform else name
         is_descending = (item["way"] or "").upper() == "DESC"
         nulls = (item["nulls"] or ("LAST" if is_descending else "FIRST")).upper()
         ends = f" NULLS {nulls}" if item["nulls"] else ""
         words = f"{(item['way'] or '').upper()}{ends}".strip()
-        found.append(SortKey(name, is_descending, nulls == "FIRST", words))
-    names = [each.column.lower() for each in found]
+        found.append(SortKey(name, is_descending, nulls == "FIRST", words, transform))
+    names = [each.said.lower() for each in found]
     if len(set(names)) < len(names):
         raise ValueError(f"{what} must name each column once, got {text!r}")
-    if key in LISTS and key != SORT and any(each.words for each in found):
+    if key in LISTS and key != SORT and any(each.words or each.of for each in found):
         raise ValueError(f"the property {key} must name columns without an order, got {text!r}")
     return found
 
@@ -137,6 +156,11 @@ def check_lists(name: str, definition: TableDefinition) -> None:
                 raise ValueError(
                     f"the property {key} of table {name} must name columns that rows have, got the "
                     f"computed column {each.column}: name the columns that it is computed from"
+                )
+            if each.transform is not None and not each.transform.takes(kind):
+                raise ValueError(
+                    f"the property {key} of table {name} must have transforms that take their "
+                    f"columns, got {each.said} of type {kind}"
                 )
             if not is_fit(key, kind):
                 wanted = WANTED[key]

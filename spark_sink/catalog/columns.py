@@ -119,6 +119,10 @@ def columns_in(text: str) -> Sequence[str]:
         return []
 
 
+RANK: Final = "rank_"
+"""Before the kind of a transform whose results sort as numbers and times do."""
+
+
 class OrderKey(NamedTuple):
     """A key of the order in which rows come to a writer: a column, or a transform of it."""
 
@@ -149,7 +153,13 @@ def written_order(schema: TableSchema) -> Sequence[Mapping[str, Any]]:
             keys.append(OrderKey(column.name, transform.kind, transform.width))
     inside = {key.column for key in keys if not key.kind}
     keys += [
-        OrderKey(key.column, descending=key.is_descending, nulls_first=key.has_nulls_first)
+        OrderKey(
+            key.column,
+            f"{RANK}{key.of.kind}" if key.of else "",
+            key.of.width if key.of else 0,
+            descending=key.is_descending,
+            nulls_first=key.has_nulls_first,
+        )
         for key in schema.sort
         if key.column not in inside
     ]

@@ -1,4 +1,4 @@
-"""The metadata folder of a table: files whose name is a digest of what they say, so written once.
+"""The metadata folder of a table: files whose name tells what they say, so they are written once.
 
 A file that is there has the right bytes, as far as its size tells. A file in use is looked at again
 after a while, and written again once it is old: so a vacuum, which deletes only old files, never
@@ -65,9 +65,9 @@ class MetadataFolder:
             self._seen.clear()
         self._seen[name] = time.monotonic()
 
-    def put(self, kind: str, data: bytes, head: str = "") -> str:
+    def put(self, kind: str, data: bytes) -> str:
         """Write bytes unless they are there, and return their name, which ends with `kind`."""
-        name = f"{PREFIX}{head}{digest_of(data)}{kind}"
+        name = f"{PREFIX}{digest_of(data)}{kind}"
         self.ensure(name, len(data), lambda: data)
         return name
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from hashlib import blake2b
 from threading import RLock
 from typing import Any, Final, Literal
 
@@ -15,8 +14,9 @@ from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from projections.iceberg.errors import bad_request
 from projections.iceberg.served.folding import TableFold
 from projections.iceberg.served.metadata_folder import MetadataFolder
+from projections.iceberg.served.metadata_names import MetadataNames
 from projections.iceberg.served.name_mapping import NAME_MAPPING, name_mapping, names_in
-from projections.iceberg.served.numbers import UnservableError, first_row_id, table_uuid
+from projections.iceberg.served.numbers import UnservableError, first_row_id
 from projections.iceberg.served.paths import file_text, location_of, place_key
 from projections.iceberg.served.plans.answers import plan_json, snapshot_of
 from projections.iceberg.served.plans.requests import check_request
@@ -26,9 +26,6 @@ from projections.iceberg.served.snapshots import ServedSnapshot
 
 Snapshots = Literal["all", "refs"]
 
-UUID: Final = "iceberg.table-uuid"
-"""The property with the uuid that a client gave to its table."""
-
 HIDDEN: Final = "iceberg."
 """The beginning of properties that carry Iceberg's own facts."""
 
@@ -36,8 +33,6 @@ ALWAYS: Final[Mapping[str, str]] = {"gc.enabled": "false"}
 """Clients delete no files of a table: versions, held snapshots and open txns may need them."""
 
 MAIN: Final = "main"
-FORM: Final = "1"
-"""Another form of what is served makes other ETags."""
 
 
 @contextmanager
@@ -83,8 +78,8 @@ class ServedTable:
         self.version = fold.row.version
         self.format_version = self._shown.shape.format_version
         self.location = location_of(self.definition)
-        given = properties(self.definition).get(UUID)
-        self.uuid = given or table_uuid(ledger, row.table)
+        self._names, self._earlier = MetadataNames(ledger, row.table), fold.earlier
+        self.uuid = self._names.uuid(self.definition)
         self._listed: Sequence[ServedSnapshot] = self._readable(fold)
 
     @property
@@ -124,9 +119,7 @@ class ServedTable:
 
     def etag(self, snapshots: Snapshots = "all") -> str:
         """Return what is equal for equal metadata, with its quotes."""
-        said = "\0".join([FORM, self.uuid, self.location, str(self.version), snapshots])
-        at = f"{self._version_row.position}/{self.row.table}"
-        return f'"{blake2b(f"{said}{at}".encode(), digest_size=16).hexdigest()}"'
+        return f'"{self._names.digest(self.definition, self._version_row, snapshots)}"'
 
     def metadata(self, snapshots: Snapshots = "all") -> dict[str, Any]:
         """Return the metadata of the table, with which all files that it names are there.
@@ -144,7 +137,8 @@ class ServedTable:
         """The path of a file with the whole metadata, which is there."""
         data = json.dumps(self.metadata(), separators=(",", ":"), ensure_ascii=False).encode()
         folder = self._folders(self.location)
-        name = folder.put(".metadata.json", data, head=f"{self.version:010d}-")
+        name = self._names.file(self.definition, self._version_row)
+        folder.ensure(name, len(data), lambda: data)
         return folder.place(name)
 
     def _metadata(self, listed: Sequence[tuple[ServedSnapshot, str]]) -> dict[str, Any]:
@@ -168,7 +162,7 @@ class ServedTable:
             "snapshot-log": [
                 {"snapshot-id": each.id, "timestamp-ms": each.row.at} for each, _ in listed
             ],
-            "metadata-log": [],
+            "metadata-log": self._names.log(self.definition, self._fold.shapes, self._earlier),
             "refs": {},
         }
         if newest is not None:

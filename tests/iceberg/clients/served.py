@@ -41,7 +41,7 @@ def serving_catalog(folder: Path, http: str = str(ANY_PORT)) -> Iterator[Served]
         source = LedgerSource(lambda: open_log(memory.log), connect)
         look = partial(memory.log.ends, Topic.EVENTS)
         with (
-            closing(IcebergLake(source, CATALOG)) as lake,
+            closing(IcebergLake(source, CATALOG, places=[str(warehouse)])) as lake,
             closing(serve_iceberg(lake, look, IcebergSettings(http=http))) as server,
         ):
             ledger = memory.connect(warehouse=warehouse)

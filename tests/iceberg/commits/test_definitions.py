@@ -205,7 +205,19 @@ def test_an_order_is_obeyed_or_refused(table: RestClient) -> None:
     assert ("lakeledger.sort", "id DESC NULLS LAST") in table.ledger.table(
         "db.t"
     ).definition.properties
-    refused(table, [order({**key, "transform": "bucket[4]"}), use], "order")
+    refused(table, [order({**key, "transform": "zorder"}), use], "order")
+    refused(table, [order({**key, "transform": "day"}), use], "no day of id")
+    cut = {**key, "transform": "bucket[4]", "null-order": "nulls-first"}
+    table.commit(table.change("t", [order(cut, key), use]))
+    metadata = table.load("t")
+    assert metadata["default-sort-order-id"] == 2
+    assert metadata["sort-orders"] == [
+        {"order-id": 0, "fields": []},
+        {"order-id": 1, "fields": [key]},
+        {"order-id": 2, "fields": [cut, key]},
+    ]
+    table.commit(table.change("t", [{**use, "sort-order-id": 1}]))
+    assert table.load("t")["default-sort-order-id"] == 1
     table.commit(table.change("t", [{**use, "sort-order-id": 0}]))
     held = dict(table.ledger.table("db.t").definition.properties)
     assert "lakeledger.sort" not in held

@@ -16,6 +16,8 @@ COLUMNS = [
     Column("id", "bigint", nullable=True, id=1),
     Column("odd name", "string", nullable=True, id=2),
     Column("place", "struct<x:int>", nullable=True, id=3, metadata=FIELDS),
+    Column("at", "timestamp", nullable=True, id=5),
+    Column("ratio", "double", nullable=True, id=6),
 ]
 
 
@@ -52,6 +54,38 @@ def test_an_order_comes_back_with_the_same_meaning(order: str) -> None:
     ]
 
 
+WORDS = {
+    "years(at)": "year",
+    "months(at) DESC": "month",
+    "day(at) NULLS LAST": "day",
+    "hours(at)": "hour",
+    "bucket(16, id) DESC NULLS FIRST": "bucket[16]",
+    "truncate(3, `odd name`) ASC NULLS LAST": "truncate[3]",
+}
+
+
+@pytest.mark.parametrize("key", WORDS)
+def test_an_order_by_a_transform_is_icebergs_transform(key: str) -> None:
+    order = f"{key}, id"
+    served = order_json(table(order), 2)
+    made = sort_properties(served, SCHEMA)
+
+    assert served["fields"][0]["transform"] == WORDS[key]
+    assert [each[:3] + each[4:] for each in keys_in(SORT, made[SORT])] == [
+        each[:3] + each[4:] for each in keys_in(SORT, order)
+    ]
+    assert order_json(table(made[SORT]), 2) == served
+    theirs = SortOrder.model_validate(served)
+    assert [str(each.transform) for each in theirs.fields] == [WORDS[key], "identity"]
+
+
+def test_one_column_may_be_ordered_by_several_transforms() -> None:
+    served = order_json(table("days(at), bucket(4, at) DESC, at"), 1)
+    assert keys_in(SORT, sort_properties(served, SCHEMA)[SORT]) == keys_in(
+        SORT, "days(at) ASC NULLS FIRST, bucket(4, at) DESC NULLS LAST, at ASC NULLS FIRST"
+    )
+
+
 def test_a_table_without_an_order_has_the_order_zero() -> None:
     assert order_json(table(""), 7) == {"order-id": 0, "fields": []}
     assert sort_properties({"order-id": 0, "fields": []}, SCHEMA) == {}
@@ -61,8 +95,11 @@ def test_a_table_without_an_order_has_the_order_zero() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"transform": "bucket[4]"}, "order by the column itself"),
-        ({"transform": "day"}, "order by the column itself"),
+        ({"transform": "zorder"}, "order by the column itself"),
+        ({"transform": "bucket[0]"}, "order by the column itself"),
+        ({"transform": "bucket"}, "order by the column itself"),
+        ({"transform": "day"}, "no day of id, whose type is bigint"),
+        ({"transform": "bucket[4]", "source-id": 6}, r"no bucket\[4\] of ratio"),
         ({"transform": None}, "order by the column itself"),
         ({"source-id": 4}, "field within a column"),
         ({"source-id": 3}, "orders no rows by place"),

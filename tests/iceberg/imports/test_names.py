@@ -167,6 +167,10 @@ def test_keys_orders_and_properties(ledger: Ledger, tmp_path: Path) -> None:
     assert report.left_out.keys() == {"Lakeledger.publish", "iceberg.adopted", "row ids"}
     assert found["iceberg.format-version"] == "3"
 
-    order["fields"][0]["transform"] = "bucket[4]"  # type: ignore[index]
+    order["fields"][0]["transform"] = "truncate[4]"  # type: ignore[index]
+    import_iceberg(ledger, made.write(), "cut")
+    found = {each.key: each.value for each in ledger.table("cut").definition.properties}
+    assert found["lakeledger.sort"] == "truncate(4, b) DESC NULLS LAST"
+    order["fields"][0]["transform"] = "zorder"  # type: ignore[index]
     report = import_iceberg(ledger, made.write(), "other")
     assert "sort order 1" in report.left_out

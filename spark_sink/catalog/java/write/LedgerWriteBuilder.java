@@ -92,8 +92,9 @@ class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
             if (what.table.byFormat) {
                 throw new Refused(
                     "LEDGER_UNSUPPORTED",
-                    "a stream into table " + what.table.name() + ", which " + kind + " of column "
-                        + Json.text(each, "column") + " divides, must end with toTable('"
+                    "a stream into table " + what.table.name() + ", which "
+                        + kind.replace(PartitionFunction.RANK, "") + " of column "
+                        + Json.text(each, "column") + " divides or orders, must end with toTable('"
                         + what.table.name() + "'), got the format lakeledger");
             }
             String name = PartitionFunction.name(kind, Json.at(each, "width").asInt());

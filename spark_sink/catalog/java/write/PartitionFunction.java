@@ -27,10 +27,12 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A partition transform as a function of Spark: its results are the texts of the log. Files are
- * divided by it, and rows are brought together by it before. Only the catalog itself names it.
+ * divided by it, and rows are brought together by it before. A kind that begins with rank_ has texts
+ * that sort as the results do, by which rows are ordered. Only the catalog itself names it.
  */
 public class PartitionFunction implements ScalarFunction, UnboundFunction {
     private static final String BEFORE = "lakeledger.";
+    static final String RANK = "rank_";
     private static final long DAY = 86400000000L;
     private static final long HOUR = 3600000000L;
 
@@ -106,8 +108,27 @@ public class PartitionFunction implements ScalarFunction, UnboundFunction {
     }
 
     private String result(InternalRow given) {
+        return kind.startsWith(RANK) ? rank(given) : result(kind, given);
+    }
+
+    private String rank(InternalRow given) {
+        String of = kind.substring(RANK.length());
+        if (!of.equals("truncate") || type instanceof StringType) {
+            String found = result(of, given);
+            if (!of.equals("bucket") && !of.equals("years")) return found;
+            return String.format("%010d", Long.parseLong(found));
+        }
+        boolean decimal = type instanceof DecimalType;
+        BigInteger all = decimal
+            ? decimal(given).unscaledValue() : BigInteger.valueOf(whole(given));
+        BigInteger size = BigInteger.valueOf(width);
+        BigInteger found = all.subtract(all.mod(size)).divide(size);
+        return String.format("%040d", found.add(BigInteger.ONE.shiftLeft(128)));
+    }
+
+    private String result(String kind, InternalRow given) {
         if (kind.equals("bucket")) return String.valueOf((hash(given) & Integer.MAX_VALUE) % width);
-        if (!kind.equals("truncate")) return time(given);
+        if (!kind.equals("truncate")) return time(kind, given);
         if (type instanceof StringType) return "~" + given.getUTF8String(0).substring(0, width);
         if (!(type instanceof DecimalType)) return String.valueOf(cut(whole(given)));
         BigDecimal value = decimal(given);
@@ -129,7 +150,7 @@ public class PartitionFunction implements ScalarFunction, UnboundFunction {
         return value - rest;
     }
 
-    private String time(InternalRow given) {
+    private String time(String kind, InternalRow given) {
         boolean days = type instanceof DateType;
         long micros = days ? 0L : given.getLong(0);
         long day = days ? (long) given.getInt(0) : Math.floorDiv(micros, DAY);

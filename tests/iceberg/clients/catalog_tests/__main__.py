@@ -23,6 +23,7 @@ SAID_MAX: Final = 300
 NO_FORMAT_1: Final = "tables have format 2 or 3"
 NO_EXPIRY: Final = "a vacuum alone deletes what only earlier versions need"
 ONE_PARTITION: Final = "a file of an earlier spec lies in one present partition"
+OUTSIDE: Final = "files lie below the location of their table"
 NO_SOURCE: Final = "metadata files are made from the log, and are no source"
 KNOWN: Final[Mapping[str, str]] = {
     "createTableTransaction(int)[1]": NO_FORMAT_1,
@@ -32,13 +33,14 @@ KNOWN: Final[Mapping[str, str]] = {
     "testConcurrentReplaceTransactionPartitionSpecConflict()": ONE_PARTITION,
     "testCreateTableWithDefaultColumnValue()": "columns have no defaults that clients apply",
     "testLoadTableWithMissingMetadataFile(Path)": NO_SOURCE,
-    "testMetadataFileLocationsRemovalAfterCommit()": NO_SOURCE,
+    "testRegisterTable()": "a registered snapshot has the time at which the ledger took it",
     "testRemoveUnusedSchemas(boolean)[1]": NO_EXPIRY,
     "testRemoveUnusedSchemas(boolean)[2]": NO_EXPIRY,
     "testRemoveUnusedSpec(boolean)[1]": NO_EXPIRY,
     "testRemoveUnusedSpec(boolean)[2]": NO_EXPIRY,
     "testReplaceTableKeepsSnapshotLog()": "a path is never used for a second file",
-    "testCatalogWithCustomMetricsReporter()": "files lie below the location of their table",
+    "testCatalogWithCustomMetricsReporter()": OUTSIDE,
+    "testCompleteCreateTransactionMultipleSchemas()": OUTSIDE,
 }
 
 
