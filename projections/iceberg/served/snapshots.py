@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+from ledger.iceberg.manifests.avro_schemas import SEQUENCES_FROM
 from ledger.reads.port import VersionRow
 from projections.iceberg.served.chunks import Added, Chunk, Chunks, Entry
 from projections.iceberg.served.entries import DataEntry, DeletesEntry, VersionChange, by_kind
@@ -82,6 +83,8 @@ class ServedSnapshot:
         own = self.shown.shape
         if self._odd_ids:
             return self._odd_ids
+        if own.format_version < SEQUENCES_FROM and self.totals.deletes:
+            return "format 1 has no deleted rows within files: write them anew with OPTIMIZE"
         for number, is_foreign in sorted(self.used):
             files = shapes.numbered(number)
             for shape in (own, reading.shape):
