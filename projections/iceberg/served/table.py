@@ -137,8 +137,12 @@ class ServedTable:
         """
         wanted = self._listed[-1:] if snapshots == "refs" else self._listed
         with self._lock, refusals(self.row.name):
-            written = [(each, self._rendering.manifest_list(each)) for each in wanted]
+            written = [(each, self._manifest_list(each)) for each in wanted]
         return self._metadata(written)
+
+    def _manifest_list(self, snapshot: ServedSnapshot) -> str:
+        version = snapshot.format_within(self.format_version)
+        return self._rendering.manifest_list(snapshot, version)
 
     @cached_property
     def metadata_location(self) -> str:
@@ -187,8 +191,8 @@ class ServedTable:
         at = self._listed.index(snapshot)
         if at:
             made["parent-snapshot-id"] = self._listed[at - 1].id
-        # The list of a snapshot from before a change of the format has no row ids, or no number.
-        version = snapshot.shown.shape.format_version
+        # The list of a snapshot from before a change of the format has no row ids.
+        version = snapshot.format_within(self.format_version)
         if version >= SEQUENCES_FROM:
             made["sequence-number"] = snapshot.sequence
         if version >= ROW_IDS_FROM:

@@ -20,12 +20,9 @@ HERE: Final = Path(__file__).parent
 TESTS: Final = "LedgerCatalogTests"
 SAID_MAX: Final = 300
 # What fails because the ledger has no such thing, by test.
-NO_FORMAT_1: Final = "tables have format 2 or 3"
 NO_EXPIRY: Final = "a vacuum alone deletes what only earlier versions need"
 NO_SOURCE: Final = "metadata files are made from the log, and are no source"
 KNOWN: Final[Mapping[str, str]] = {
-    "createTableTransaction(int)[1]": NO_FORMAT_1,
-    "replaceTableTransaction(int)[1]": NO_FORMAT_1,
     "testCreateTableWithDefaultColumnValue()": "columns have no defaults that clients apply",
     "testLoadTableWithMissingMetadataFile(Path)": NO_SOURCE,
     "testMetadataFileLocationsRemovalAfterCommit()": NO_SOURCE,
