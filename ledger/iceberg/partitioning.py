@@ -8,6 +8,7 @@ field that an earlier spec had stays the same field, whatever its column is call
 import json
 import re
 from collections.abc import Mapping, Sequence
+from heapq import merge
 from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
@@ -85,6 +86,31 @@ def spec_json(
             following += 1
         made.append(field._replace(name=free_name(field, columns, made)))
     return {"spec-id": spec_id, "fields": [field.json for field in made]}
+
+
+def with_voids(
+    spec: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]], definition: TableDefinition
+) -> dict[str, Any]:
+    """Return a spec as format 1 has it: with a `void` field for each one of earlier specs.
+
+    So the ids of its fields have no gap. The other fields keep their order.
+    """
+    fields = fields_of_spec(spec)
+    known = {field.number: field for each in earlier for field in fields_of_spec(each)}
+    taken = {field.name: 0 for field in fields}
+    columns = {column.name: column.id for column in definition.columns}
+    gone = [
+        field._replace(
+            name=f"{field.name}_{number}"
+            if (columns | taken).get(field.name, field.source) != field.source
+            else field.name,
+            transform=VOID,
+        )
+        for number, field in sorted(known.items())
+        if number not in {each.number for each in fields}
+    ]
+    merged = merge(gone, fields, key=lambda field: field.number)
+    return {**spec, "fields": [field.json for field in merged]}
 
 
 def free_name(
@@ -254,7 +280,9 @@ def partition_types(
     found = {}
     for field in fields_of_spec(spec):
         if field.transform == VOID:
-            found[field.number] = field.name, "int"
+            kinds = {each["id"]: each["type"] for each in fields_in(schema, "the schema")}
+            kind = kinds.get(field.source)
+            found[field.number] = field.name, kind if isinstance(kind, str) else "int"
             continue
         source = source_of(field, schema)
         found[field.number] = field.name, result_type(field, source["type"])

@@ -26,9 +26,13 @@ from ledger.iceberg.values import typed_value
 from ledger.properties.column_lists import KEY, SortKey, list_of
 from ledger.properties.column_values import COMMENT, comment_of, initial_of, with_values
 from ledger.properties.field_ids import ID, WITHIN, Tree, fields_of, ids_in, with_fields
+from ledger.properties.known_properties import ICEBERG_FORMAT
 
-FORMAT_VERSION: Final = "iceberg.format-version"
-"""Under this property a table has the version of its format, 2 or 3; without it, 2."""
+FORMAT_VERSION: Final = ICEBERG_FORMAT
+"""Under this property a table has the version of its format, 1 to 3; without it, 2."""
+
+FORMATS: Final = (1, 2, 3)
+DEFAULT_FORMAT: Final = 2
 
 IDENTIFIERS: Final = "identifier-field-ids"
 FRESH_SCHEMA: Final = 0
@@ -40,10 +44,10 @@ PARTS: Final = (("element-id", "element"), ("key-id", "key"), ("value-id", "valu
 
 
 def format_version(definition: TableDefinition) -> int:
-    """Return the version of Iceberg's format that a table has, 2 or 3; raises ValueError."""
-    text = properties(definition).get(FORMAT_VERSION, "2")
-    if text not in ("2", "3"):
-        raise ValueError(f"the property {FORMAT_VERSION} must be 2 or 3, got {text!r}")
+    """Return the version of Iceberg's format that a table has, 1 to 3; raises ValueError."""
+    text = properties(definition).get(FORMAT_VERSION, str(DEFAULT_FORMAT))
+    if text not in map(str, FORMATS):
+        raise ValueError(f"the property {FORMAT_VERSION} must be 1, 2 or 3, got {text!r}")
     return int(text)
 
 
@@ -52,12 +56,11 @@ def schema_json(definition: TableDefinition, schema_id: int) -> dict[str, Any]:
 
     Raises NoIcebergTypeError for a column that Iceberg cannot show, and says what helps.
     """
+    version = format_version(definition)
     made: dict[str, Any] = {
         "type": "struct",
         "schema-id": schema_id,
-        "fields": [
-            column_json(column, format_version(definition)) for column in definition.columns
-        ],
+        "fields": [column_json(column, version) for column in definition.columns],
     }
     identifiers = identifier_ids(definition)
     return {**made, IDENTIFIERS: identifiers} if identifiers else made

@@ -21,6 +21,10 @@ APPEND_ONLY: Final = "delta.appendonly"
 ROWS: Final = "lakeledger.rows"
 MARKS: Final = "marks"
 UNIQUE: Final = "lakeledger.unique"
+ICEBERG_FORMAT: Final = "iceberg.format-version"
+ROW_DELETES: Final = frozenset({(ROWS, MARKS), ("delta.enabledeletionvectors", "true")})
+"""The properties by which files keep deleted rows, in lower case."""
+
 SETTABLE: Final = (PUBLISH, "lakeledger.publish.folder", ENFORCE_PROPERTY, *LISTS, ROWS, UNIQUE)
 """What users set."""
 
@@ -58,7 +62,27 @@ def check_properties(name: str, before: TableDefinition | None, after: TableDefi
             f"table {name} cannot have what it is given: its property {UNIQUE} needs a key, name "
             f"its columns in {KEY}"
         )
+    if reason := problem_of_format(after):
+        raise ValueError(f"table {name} cannot have what it is given: {reason}")
     check_promises(name, before, after)
+
+
+def problem_of_format(definition: TableDefinition) -> str:
+    """Return why a table cannot have the version of Iceberg's format that it names, "" if it can.
+
+    Format 1 has no deleted rows within files.
+    """
+    asks = [
+        each.key
+        for each in definition.properties
+        if (each.key.lower(), each.value.lower()) in ROW_DELETES
+    ]
+    if not asks or properties(definition).get(ICEBERG_FORMAT) != "1":
+        return ""
+    return (
+        f"its property {asks[0]} asks for deleted rows within files, which format 1 of Iceberg "
+        f"does not have: unset it, or set {ICEBERG_FORMAT} to 2"
+    )
 
 
 def set_anew(before: TableDefinition | None, after: TableDefinition) -> Iterator[Property]:

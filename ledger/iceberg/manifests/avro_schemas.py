@@ -1,10 +1,10 @@
-"""The Avro schemas of manifests and manifest lists, in versions 2 and 3 of Iceberg's format.
+"""The Avro schemas of manifests and manifest lists, in versions 1 to 3 of Iceberg's format.
 
 Each field has the id of the specification. Names that Avro does not take are changed as Iceberg's
 own writers do it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ledger.iceberg.partition_tuples import fixed_size
@@ -12,8 +12,19 @@ from ledger.iceberg.partitioning import partition_types
 from ledger.iceberg.values import scale_of
 
 AvroType = str | dict[str, Any] | list[Any]
+SEQUENCES_FROM: Final = 2
+"""From this version of the format on, there are sequence numbers and files of deleted rows."""
+
 ROW_IDS_FROM: Final = 3
 """From this version of the format on, files have row ids and deletion vectors."""
+
+LATER_FIELDS: Final = frozenset(
+    {
+        *("sequence_number", "file_sequence_number", "min_sequence_number"),
+        *("content", "equality_ids", "referenced_data_file"),
+    }
+)
+"""The fields that format 1 does not have, of entries, files and manifests."""
 
 ATOMIC: Final[Mapping[str, AvroType]] = {
     **{name: name for name in ("boolean", "int", "long", "float", "double", "string")},
@@ -35,6 +46,7 @@ def entry_schema(
         required("partition", partition_schema(spec, schema), 102),
         required("record_count", "long", 103),
         required("file_size_in_bytes", "long", 104),
+        required("block_size_in_bytes", "long", 105),
         optional("column_sizes", map_of(117, 118, "long"), 108),
         optional("value_counts", map_of(119, 120, "long"), 109),
         optional("null_value_counts", map_of(121, 122, "long"), 110),
@@ -52,17 +64,24 @@ def entry_schema(
     if format_version >= ROW_IDS_FROM:
         data.append(optional("content_offset", "long", 144))
         data.append(optional("content_size_in_bytes", "long", 145))
-    return {
-        "type": "record",
-        "name": "manifest_entry",
-        "fields": [
-            required("status", "int", 0),
-            optional("snapshot_id", "long", 1),
-            optional("sequence_number", "long", 3),
-            optional("file_sequence_number", "long", 4),
-            required("data_file", {"type": "record", "name": "r2", "fields": data}, 2),
-        ],
-    }
+    is_first = format_version < SEQUENCES_FROM
+    data = of_format(data, format_version)
+    fields = [
+        required("status", "int", 0),
+        required("snapshot_id", "long", 1) if is_first else optional("snapshot_id", "long", 1),
+        optional("sequence_number", "long", 3),
+        optional("file_sequence_number", "long", 4),
+        required("data_file", {"type": "record", "name": "r2", "fields": data}, 2),
+    ]
+    fields = of_format(fields, format_version)
+    return {"type": "record", "name": "manifest_entry", "fields": fields}
+
+
+def of_format(fields: Iterable[dict[str, Any]], format_version: int) -> list[dict[str, Any]]:
+    """Return the fields that a version of the format has; format 1 alone has sizes of blocks."""
+    is_first = format_version < SEQUENCES_FROM
+    other = LATER_FIELDS if is_first else frozenset({"block_size_in_bytes"})
+    return [each for each in fields if each["name"] not in other]
 
 
 def partition_schema(spec: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,6 +159,7 @@ def list_schema(format_version: int) -> dict[str, Any]:
     ]
     if format_version >= ROW_IDS_FROM:
         fields.append(optional("first_row_id", "long", 520))
+    fields = of_format(fields, format_version)
     return {"type": "record", "name": "manifest_file", "fields": fields}
 
 

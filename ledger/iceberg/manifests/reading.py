@@ -16,6 +16,7 @@ from ledger.iceberg.limits import (
     json_object,
 )
 from ledger.iceberg.manifests.avro_files import AvroRecords
+from ledger.iceberg.manifests.avro_schemas import SEQUENCES_FROM
 from ledger.iceberg.manifests.rows import (
     ADDED,
     CONTENTS,
@@ -39,7 +40,10 @@ def read_manifest(data: bytes, limits: ReadLimits = MANIFEST_LIMITS) -> ReadMani
     records = AvroRecords(data, limits)
     header = records.metadata
     version = number_in(header, "format-version", 1)
-    content: Content = "deletes" if header.get("content") == "deletes" else "data"
+    is_of_deletes = header.get("content") == "deletes"
+    if is_of_deletes and version < SEQUENCES_FROM:
+        raise IcebergFormatError(f"a manifest of format {version} must have data files only")
+    content: Content = "deletes" if is_of_deletes else "data"
     entries = [read_entry(record, version) for record in records]
     if any((entry.content != DATA) is not (content == "deletes") for entry in entries):
         raise IcebergFormatError(f"a manifest of {content} must have files of {content} only")
@@ -87,7 +91,7 @@ def read_entry(record: Mapping[int, Any], version: int) -> ManifestEntry:
         EQUALITY_DELETES,
     ):
         raise IcebergFormatError(f"an entry of a manifest has status {status}, content {content}")
-    is_first = version == 1
+    is_first = version < SEQUENCES_FROM
     return ManifestEntry(
         status=status or EXISTING,
         snapshot_id=signed(record, 1, "snapshot_id"),

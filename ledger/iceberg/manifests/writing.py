@@ -1,11 +1,16 @@
-"""Manifests and manifest lists as bytes: a function of what they say, in format 2 or 3."""
+"""Manifests and manifest lists as bytes: a function of what they say, in format 1, 2 or 3."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
-from typing import Any
+from typing import Any, Final
 
 from ledger.iceberg.manifests.avro_files import avro_bytes, compact
-from ledger.iceberg.manifests.avro_schemas import ROW_IDS_FROM, entry_schema, list_schema
+from ledger.iceberg.manifests.avro_schemas import (
+    ROW_IDS_FROM,
+    SEQUENCES_FROM,
+    entry_schema,
+    list_schema,
+)
 from ledger.iceberg.manifests.rows import (
     ADDED,
     CONTENTS,
@@ -22,6 +27,8 @@ from ledger.iceberg.manifests.rows import (
 from ledger.iceberg.partitioning import partition_types
 from ledger.iceberg.values import packed, value_in
 
+BLOCK_BYTES: Final = 64 << 20
+
 
 def manifest_bytes(
     entries: Iterable[ManifestEntry],
@@ -30,7 +37,7 @@ def manifest_bytes(
     content: Content,
     format_version: int,
 ) -> bytes:
-    """Return a manifest of format 2 or 3: equal arguments give equal bytes.
+    """Return a manifest of format 1, 2 or 3: equal arguments give equal bytes.
 
     The values of partitions must have the types that `schema` gives to `spec`. Raises ValueError
     for entries of another form.
@@ -41,8 +48,9 @@ def manifest_bytes(
         "partition-spec": compact(spec["fields"]),
         "partition-spec-id": str(spec["spec-id"]),
         "format-version": str(format_version),
-        "content": content,
     }
+    if format_version >= SEQUENCES_FROM:
+        metadata["content"] = content
     avro = entry_schema(spec, schema, format_version)
     names = [field["name"] for field in partition_fields(avro)]
     numbers = [field["field-id"] for field in partition_fields(avro)]
@@ -63,6 +71,8 @@ def entry_record(entry: ManifestEntry, places: Mapping[int, str]) -> dict[str, A
         name: mapped(getattr(entry, field)) if name in MAPS else getattr(entry, field)
         for name, field in FILE_FIELDS.items()
     }
+    # Format 1 must have a size of blocks, which its writers give as one number for every file.
+    file["block_size_in_bytes"] = BLOCK_BYTES
     file["partition"] = {name: entry.partition.get(number) for number, name in places.items()}
     return {
         "status": entry.status,
@@ -167,16 +177,17 @@ def manifest_list_bytes(
     format_version: int,
     first_row_id: int | None = None,
 ) -> bytes:
-    """Return a manifest list of format 2 or 3: equal arguments give equal bytes.
+    """Return a manifest list of format 1, 2 or 3: equal arguments give equal bytes.
 
     `first_row_id` is the snapshot's, in format 3.
     """
     metadata = {
         "snapshot-id": str(snapshot_id),
         "parent-snapshot-id": "null" if parent_snapshot_id is None else str(parent_snapshot_id),
-        "sequence-number": str(sequence_number),
         "format-version": str(format_version),
     }
+    if format_version >= SEQUENCES_FROM:
+        metadata["sequence-number"] = str(sequence_number)
     if format_version >= ROW_IDS_FROM:
         metadata["first-row-id"] = str(first_row_id or 0)
     records = (list_record(each) for each in manifests)

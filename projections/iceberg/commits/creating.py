@@ -14,7 +14,7 @@ from ledger.definitions.new_tables import NewTables
 from ledger.errors import TableExistsError
 from ledger.files.storage import accesses
 from ledger.iceberg.partitioning import FIRST_FIELD, spec_json
-from ledger.iceberg.schemas import fresh, highest_in, schema_json
+from ledger.iceberg.schemas import DEFAULT_FORMAT, fresh, highest_in, schema_json
 from ledger.iceberg.sort_orders import order_json
 from ledger.reads.namespaces import namespaces_with
 from ledger.reads.port import Reads
@@ -42,6 +42,7 @@ from projections.iceberg.names import (
     table_name,
 )
 from projections.iceberg.served.paths import location_of, place_key
+from projections.iceberg.served.shapes import of_format
 
 BODY: Final = "the body"
 FOLDERS: Final = ("data", "metadata")
@@ -145,12 +146,11 @@ def staged(new: NewTable, asked: AskedChanges) -> Mapping[str, Any]:
     schema, order = schema_json(definition, 0), order_json(definition, 1)
     spec = spec_json(definition, 0)
     numbers = [field["field-id"] for field in spec["fields"]]
-    version = asked.format_version or 2
+    version = asked.format_version or DEFAULT_FORMAT
     metadata = {
         "format-version": version,
         "table-uuid": asked.uuid,
         "location": location_of(definition),
-        "last-sequence-number": 0,
         "last-updated-ms": SystemClock().now_ms(),
         "last-column-id": highest_in(schema),
         "current-schema-id": 0,
@@ -166,9 +166,7 @@ def staged(new: NewTable, asked: AskedChanges) -> Mapping[str, Any]:
         "metadata-log": [],
         "refs": {},
     }
-    if version > 2:  # noqa: PLR2004 - the version that has ids of rows
-        metadata["next-row-id"] = 0
-    return {"metadata": metadata, "config": {}}
+    return {"metadata": of_format(metadata, 0, 0), "config": {}}
 
 
 def location_for(ledger: Ledger, identifier: TableIdentifier, asked: AskedChanges) -> str:

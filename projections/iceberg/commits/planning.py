@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 from ledger.core.commands import TableDefinition
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.definitions.definitions import TableChanges, changed_definition, table_definition
+from ledger.iceberg.manifests.avro_schemas import SEQUENCES_FROM
+from ledger.iceberg.schemas import format_version
 from ledger.properties.column_mapping import PUBLISH, is_mapped, is_published
 from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.reading import TableFiles
@@ -291,6 +293,11 @@ def check_allowed(
     name: str, definition: TableDefinition, chain: Collection[AskedSnapshot], found: Difference
 ) -> None:
     """Raise IcebergRefusal for changes of rows that another writer may not make."""
+    if found.deletes and format_version(definition) < SEQUENCES_FROM:
+        raise bad_request(
+            f"the table {name} is of format 1, which has no deleted rows within files: write the "
+            "other rows anew, or set format-version to 2"
+        )
     if judgement_of(definition, [*chain], found) == "same":
         return
     if found.added:

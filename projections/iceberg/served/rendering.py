@@ -36,7 +36,7 @@ from projections.iceberg.served.own_partitions import own_partition
 from projections.iceberg.served.paths import file_text, location_of
 from projections.iceberg.served.plans.answers import Planned
 from projections.iceberg.served.shapes import ROW_IDS_FROM, TableShape
-from projections.iceberg.served.snapshots import ServedSnapshot
+from projections.iceberg.served.snapshots import ServedSnapshot, WrittenList
 
 MANIFEST: Final = "-m.avro"
 LIST: Final = "-snap.avro"
@@ -76,23 +76,27 @@ class Rendering:
         self._metrics: dict[DataEntry, FileMetrics] = {}
         self._tuples: dict[tuple[int, Values], Mapping[int, Any]] = {}
 
-    def manifest_list(self, snapshot: ServedSnapshot) -> str:
-        """Return the path of a snapshot's manifest list, with which all its files are there."""
+    def manifest_list(self, snapshot: ServedSnapshot, version: int) -> str:
+        """Return the path of a snapshot's manifest list, with which all its files are there.
+
+        The list has a version of the format.
+        """
         folder = self._folders(location_of(snapshot.shown.definition))
-        if snapshot.written and not folder.is_due(snapshot.written_s):
-            return snapshot.written
-        version = snapshot.shown.shape.format_version
+        known = snapshot.written.get(version)
+        if known is not None and not folder.is_due(known.seconds):
+            return known.path
+        own = Context(snapshot.id, snapshot.sequence, version)
         data = manifest_list_bytes(
-            self._lines(snapshot, folder),
+            self._lines(snapshot, own, folder),
             snapshot_id=snapshot.id,
             parent_snapshot_id=None,
             sequence_number=snapshot.sequence,
             format_version=version,
             first_row_id=snapshot.first_row_id if version >= ROW_IDS_FROM else None,
         )
-        snapshot.written = folder.place(folder.put(LIST, data))
-        snapshot.written_s = time.monotonic()
-        return snapshot.written
+        path = folder.place(folder.put(LIST, data))
+        snapshot.written[version] = WrittenList(path, time.monotonic())
+        return path
 
     def planned(
         self, snapshot: ServedSnapshot
@@ -109,8 +113,9 @@ class Rendering:
             [(each, planned(each)) for each in snapshot.deletes.entries()],
         )
 
-    def _lines(self, snapshot: ServedSnapshot, folder: MetadataFolder) -> Iterator[ManifestFile]:
-        own = Context(snapshot.id, snapshot.sequence, snapshot.shown.shape.format_version)
+    def _lines(
+        self, snapshot: ServedSnapshot, own: Context, folder: MetadataFolder
+    ) -> Iterator[ManifestFile]:
         yield from self._of_side(snapshot, snapshot.data, snapshot.removed, own, folder)
         yield from self._of_side(snapshot, snapshot.deletes, snapshot.deletes_removed, own, folder)
 

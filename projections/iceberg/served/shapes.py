@@ -11,11 +11,13 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import Column, TableDefinition
-from ledger.iceberg.partitioning import FIRST_FIELD, partition_types, spec_json
-from ledger.iceberg.schemas import format_version, schema_json, type_of
+from ledger.iceberg.manifests.avro_schemas import SEQUENCES_FROM
+from ledger.iceberg.partitioning import FIRST_FIELD, partition_types, spec_json, with_voids
+from ledger.iceberg.schemas import DEFAULT_FORMAT, format_version, schema_json, type_of
 from ledger.iceberg.sort_orders import order_json
 from ledger.iceberg.types import NoIcebergTypeError
 from ledger.properties.field_ids import fields_of, ids_in
+from ledger.properties.known_properties import problem_of_format
 from ledger.reads.port import DefinitionRow
 from projections.iceberg.served.own_partitions import OwnPartition
 
@@ -25,6 +27,10 @@ UNSORTED: Final[JSON] = {"order-id": 0, "fields": []}
 
 ROW_IDS_FROM: Final = 3
 """From this format on, rows have ids, and deleted rows are vectors."""
+
+FORMER: Final = (
+    "the version of its format was {0}, and must not become 1: set iceberg.format-version to {0}"
+)
 
 WIDER: Final = frozenset({("int", "long"), ("float", "double")})
 """The changes of a type after which older files can still be read."""
@@ -131,12 +137,19 @@ class TableShapes:
         specs = list(before.specs) if before else []
         orders = list(before.orders) if before else [UNSORTED]
         problem, schema, spec, order = "", JSON_NONE, JSON_NONE, UNSORTED
-        version = 2
+        former = before.shape.format_version if before else 0
+        version = former or DEFAULT_FORMAT
         try:
             version = format_version(definition)
             schema = with_id(schema_json(definition, len(schemas)), schemas, "schema-id")
-            spec = with_id(spec_json(definition, len(specs), specs), specs, "spec-id")
+            made = spec_json(definition, len(specs), specs)
+            if version < SEQUENCES_FROM:
+                made = with_voids(made, specs, definition)
+            spec = with_id(made, specs, "spec-id")
             order = with_id(order_json(definition, len(orders)), orders, "order-id")
+            problem = problem_of_format(definition)
+            if version < SEQUENCES_FROM <= former:
+                version, problem = former, FORMER.format(former)
         except ValueError as error:
             problem = str(error)
         shape = self._shape(definition, version, schema, spec, problem)
@@ -180,6 +193,25 @@ def with_id(made: JSON, known: list[JSON], name: str) -> JSON:
             return each
     known.append(made)
     return made
+
+
+def of_format(metadata: Mapping[str, Any], sequence: int, next_row: int) -> dict[str, Any]:
+    """Return metadata with the fields that its version of the format has besides.
+
+    `sequence` is the number of the newest snapshot, `next_row` the id of the next new row.
+    """
+    version = metadata["format-version"]
+    if version < SEQUENCES_FROM:
+        # Readers of format 1 alone know the present schema and spec by these.
+        schemas = {each["schema-id"]: each for each in metadata["schemas"]}
+        specs = {each["spec-id"]: each for each in metadata["partition-specs"]}
+        return {
+            **metadata,
+            "schema": schemas[metadata["current-schema-id"]],
+            "partition-spec": specs[metadata["default-spec-id"]]["fields"],
+        }
+    made = {**metadata, "last-sequence-number": sequence}
+    return {**made, "next-row-id": next_row} if version >= ROW_IDS_FROM else made
 
 
 def ids_of(definition: TableDefinition) -> Iterable[int]:

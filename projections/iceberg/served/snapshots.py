@@ -3,8 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from ledger.iceberg.manifests.avro_schemas import SEQUENCES_FROM
 from ledger.reads.port import VersionRow
 from projections.iceberg.served.chunks import Added, Chunk, Chunks, Entry
 from projections.iceberg.served.entries import DataEntry, DeletesEntry, VersionChange, by_kind
@@ -32,11 +33,18 @@ def mark_added(chunks: Chunks[Entry], version: int, added: Sequence[Entry], orig
             each.added = origin
 
 
+class WrittenList(NamedTuple):
+    """A manifest list that is written, and when it was there last."""
+
+    path: str
+    seconds: float
+
+
 class ServedSnapshot:
     """A version of a table with its files: its number is `id`, and `sequence` rises with versions.
 
-    `used` are the shapes of its files, with whether the files are another program's. `written` is
-    the path of its manifest list, "" before there is one, and `written_s` when it was there last.
+    `used` are the shapes of its files, with whether the files are another program's. `written` has
+    its manifest lists by the versions of the format that they have.
     """
 
     def __init__(
@@ -51,7 +59,7 @@ class ServedSnapshot:
     ) -> None:
         self.row, self.id, self.sequence, self.shown = row, number, sequence, shown
         self.change = change
-        self.written, self.written_s = "", 0.0
+        self.written: dict[int, WrittenList] = {}
         self.data: Chunks[DataEntry] = files.data
         self.deletes: Chunks[DeletesEntry] = files.deletes
         self.totals: Totals = files.totals
@@ -61,6 +69,13 @@ class ServedSnapshot:
         origin = Added(number, sequence, shown.shape.format_version, text)
         mark_added(self.data, self.version, change.added, origin)
         mark_added(self.deletes, self.version, change.deletes_added, origin)
+
+    def format_within(self, table: int) -> int:
+        """Return the version of the format that it has in a table of another one.
+
+        It is the one of its time, but for format 1: readers of the next ones want its numbers.
+        """
+        return max(self.shown.shape.format_version, min(table, SEQUENCES_FROM))
 
     @property
     def version(self) -> int:
@@ -82,6 +97,8 @@ class ServedSnapshot:
         own = self.shown.shape
         if self._odd_ids:
             return self._odd_ids
+        if own.format_version < SEQUENCES_FROM and self.totals.deletes:
+            return "format 1 has no deleted rows within files: write them anew with OPTIMIZE"
         for number, is_foreign in sorted(self.used):
             files = shapes.numbered(number)
             for shape in (own, reading.shape):

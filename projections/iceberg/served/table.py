@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.errors import UnreadableTableError
+from ledger.iceberg.manifests.avro_schemas import SEQUENCES_FROM
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from projections.iceberg.errors import bad_request
 from projections.iceberg.served.folding import TableFold
@@ -21,7 +22,7 @@ from projections.iceberg.served.paths import file_text, location_of, place_key
 from projections.iceberg.served.plans.answers import plan_json, snapshot_of
 from projections.iceberg.served.plans.requests import check_request
 from projections.iceberg.served.rendering import Rendering
-from projections.iceberg.served.shapes import JSON, ROW_IDS_FROM, Shown
+from projections.iceberg.served.shapes import JSON, ROW_IDS_FROM, Shown, of_format
 from projections.iceberg.served.snapshots import ServedSnapshot
 
 Snapshots = Literal["all", "refs"]
@@ -53,7 +54,7 @@ class ServedTable:
         version: the newest version up to there.
         position: the position.
         uuid: the id of the table to Iceberg.
-        format_version: 2 or 3.
+        format_version: 1, 2 or 3.
         location: the folder of the table, as text that readers get.
     """
 
@@ -129,8 +130,12 @@ class ServedTable:
         """
         wanted = self._listed[-1:] if snapshots == "refs" else self._listed
         with self._lock, refusals(self.row.name):
-            written = [(each, self._rendering.manifest_list(each)) for each in wanted]
+            written = [(each, self._manifest_list(each)) for each in wanted]
         return self._metadata(written)
+
+    def _manifest_list(self, snapshot: ServedSnapshot) -> str:
+        version = snapshot.format_within(self.format_version)
+        return self._rendering.manifest_list(snapshot, version)
 
     @cached_property
     def metadata_location(self) -> str:
@@ -147,7 +152,6 @@ class ServedTable:
             "format-version": self.format_version,
             "table-uuid": self.uuid,
             "location": self.location,
-            "last-sequence-number": newest.sequence if newest else 0,
             "last-updated-ms": self._version_row.at,
             "last-column-id": shown.last_column_id,
             "current-schema-id": shown.shape.schema["schema-id"],
@@ -168,14 +172,11 @@ class ServedTable:
         if newest is not None:
             made["current-snapshot-id"] = newest.id
             made["refs"] = {MAIN: {"snapshot-id": newest.id, "type": "branch"}}
-        if self.format_version >= ROW_IDS_FROM:
-            made["next-row-id"] = first_row_id(self.version + 1)
-        return made
+        return of_format(made, newest.sequence if newest else 0, first_row_id(self.version + 1))
 
     def _snapshot_json(self, snapshot: ServedSnapshot, manifest_list: str) -> dict[str, Any]:
         made: dict[str, Any] = {
             "snapshot-id": snapshot.id,
-            "sequence-number": snapshot.sequence,
             "timestamp-ms": snapshot.row.at,
             "manifest-list": manifest_list,
             "summary": dict(snapshot.summary),
@@ -185,7 +186,10 @@ class ServedTable:
         if at:
             made["parent-snapshot-id"] = self._listed[at - 1].id
         # The list of a snapshot from before a change of the format has no row ids.
-        if snapshot.shown.shape.format_version >= ROW_IDS_FROM:
+        version = snapshot.format_within(self.format_version)
+        if version >= SEQUENCES_FROM:
+            made["sequence-number"] = snapshot.sequence
+        if version >= ROW_IDS_FROM:
             made["first-row-id"] = snapshot.first_row_id
             made["added-rows"] = sum(each.rows for each in snapshot.change.added)
         return made

@@ -31,7 +31,7 @@ from ledger.errors import UnreadableTableError
 from ledger.properties.column_mapping import PUBLISH
 from tests.iceberg.clients.canonical import texts
 from tests.iceberg.clients.duckdb_client import attached
-from tests.iceberg.clients.readers import Served, agreed, pyiceberg_catalog
+from tests.iceberg.clients.readers import Served, agreed, by_iceberg_in_duckdb, pyiceberg_catalog
 
 PUBLISHED: Final = {PUBLISH: "delta"}
 PLAIN: Final = [("id", "bigint"), ("name", "string")]
@@ -71,6 +71,42 @@ def test_rows_change_by_pyiceberg_and_all_readers_see_them(lake: Served) -> None
     assert agreed(lake, TABLE) == of((9, None))
     table.delete()
     assert agreed(lake, TABLE) == []
+
+
+def test_a_table_of_format_1_changes_and_gets_a_higher_format(lake: Served) -> None:
+    catalog = pyiceberg_catalog(lake.uri)
+    lake.ledger.create_namespace("db")
+    table = catalog.create_table(TABLE, rows().schema, properties={"format-version": "1"})
+    assert table.format_version == 1
+    table.append(rows((1, "a"), (2, "b"), (3, "c")))
+    table.append(rows((4, "d")))
+    table.delete("id = 1")
+    table.overwrite(rows((2, "B")), overwrite_filter="id = 2")
+    lake.ledger.append(TABLE, rows((5, "e")))
+    assert agreed(lake, TABLE) == of((2, "B"), (3, "c"), (4, "d"), (5, "e"))
+    table.refresh()
+    with table.transaction() as change:
+        change.upgrade_table_version(2)
+    table.delete("id = 3")
+    assert agreed(lake, TABLE) == of((2, "B"), (4, "d"), (5, "e"))
+
+
+def test_partition_fields_of_format_1_are_removed_and_added(lake: Served) -> None:
+    """A gone field stays as a void one, as the ids of a spec have no gap in this format."""
+    catalog = pyiceberg_catalog(lake.uri)
+    lake.ledger.create_namespace("db")
+    table = catalog.create_table(TABLE, rows().schema, properties={"format-version": "1"})
+    for add, gone in (("name", ""), ("id", "name")):
+        with table.update_spec() as change:
+            if gone:
+                change.remove_field(gone)
+            change.add_identity(add)
+        table.append(rows((1, add), (2, "x")))
+    assert [each.field_id for each in table.spec().fields] == [1000, 1001]
+    wanted = of((1, "id"), (1, "name"), (2, "x"), (2, "x"))
+    assert texts(table.scan().to_arrow().to_pylist()) == wanted
+    assert texts(lake.ledger.scan(TABLE).to_arrow().to_pylist()) == wanted
+    assert by_iceberg_in_duckdb(lake.uri, TABLE) == wanted
 
 
 def test_changes_of_the_sdk_and_of_pyiceberg_follow_each_other(lake: Served) -> None:

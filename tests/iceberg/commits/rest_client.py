@@ -218,9 +218,11 @@ class Snapshot:
         """Write one manifest."""
         place = f"{self.location}/metadata/{self.id}-m{next(NUMBERS)}.avro"
         version = self.metadata["format-version"]
+        if version == 1:
+            entries = [each._replace(snapshot_id=each.snapshot_id or self.id) for each in entries]
         data = manifest_bytes(entries, self.spec, self.schema, content, version)
         put(place, data)
-        sequence = self.metadata["last-sequence-number"] + 1
+        sequence = self.metadata.get("last-sequence-number", 0) + 1
         return manifest_file(
             place,
             data,
@@ -236,7 +238,7 @@ class Snapshot:
         """Write the manifest list, and return the snapshot."""
         place = f"{self.location}/metadata/snap-{self.id}.avro"
         listed = self.manifests() if manifests is None else manifests
-        sequence = self.metadata["last-sequence-number"] + 1
+        sequence = self.metadata.get("last-sequence-number", 0) + 1
         data = manifest_list_bytes(
             listed,
             snapshot_id=self.id,

@@ -14,7 +14,7 @@ from ledger.core.conflicts.metadata_diff import properties
 from ledger.definitions.definitions import TableChanges
 from ledger.definitions.locations import in_one_spelling, is_one_place
 from ledger.iceberg.partitioning import PARTITION_FIELDS, partition_columns_of
-from ledger.iceberg.schemas import FORMAT_VERSION, columns_of, key_text
+from ledger.iceberg.schemas import DEFAULT_FORMAT, FORMAT_VERSION, FORMATS, columns_of, key_text
 from ledger.iceberg.sort_orders import sort_properties
 from ledger.properties.column_lists import KEY, SORT
 from projections.iceberg.commits.definitions.schema_changes import (
@@ -33,7 +33,6 @@ OWN: Final = frozenset({TABLE_UUID, FORMAT_VERSION, PARTITION_FIELDS, LOCATION})
 
 COLLECTED: Final = "gc.enabled"
 VERSION: Final = "format-version"
-VERSIONS: Final = (2, 3)
 UNSORTED: Final = 0
 UNDIVIDED: Final[Given] = {"spec-id": 0, "fields": []}
 
@@ -75,9 +74,9 @@ def new_table(asked: AskedChanges, location: str) -> NewTable:
     order = chosen("sort-order", "order-id", asked.orders, asked.default_order, ())
     if order is not None:
         set_anew |= sort_properties(order, schema)
-    version = asked.format_version or VERSIONS[0]
+    version = asked.format_version or DEFAULT_FORMAT
     check_version(version)
-    if version != VERSIONS[0]:
+    if version != DEFAULT_FORMAT:
         set_anew[FORMAT_VERSION] = str(version)
     set_anew |= told_location(asked, location)
     if asked.uuid is not None:
@@ -222,8 +221,8 @@ def told_location(asked: AskedChanges, location: str) -> dict[str, str]:
 
 def check_version(version: int) -> None:
     """Raise IcebergRefusal for a version of the format that is not written."""
-    if version not in VERSIONS:
-        raise bad_request(f"the format version of a table must be 2 or 3, got {version}")
+    if version not in FORMATS:
+        raise bad_request(f"the format version of a table must be 1, 2 or 3, got {version}")
 
 
 def check_uuid(asked: AskedChanges, present: str) -> None:

@@ -20,14 +20,11 @@ HERE: Final = Path(__file__).parent
 TESTS: Final = "LedgerCatalogTests"
 SAID_MAX: Final = 300
 # What fails because the ledger has no such thing, by test.
-NO_FORMAT_1: Final = "tables have format 2 or 3"
 NO_EXPIRY: Final = "a vacuum alone deletes what only earlier versions need"
 ONE_PARTITION: Final = "a file of an earlier spec lies in one present partition"
 OUTSIDE: Final = "files lie below the location of their table"
 NO_SOURCE: Final = "metadata files are made from the log, and are no source"
 KNOWN: Final[Mapping[str, str]] = {
-    "createTableTransaction(int)[1]": NO_FORMAT_1,
-    "replaceTableTransaction(int)[1]": NO_FORMAT_1,
     "testConcurrentReplaceTransactionPartitionSpec()": ONE_PARTITION,
     "testConcurrentReplaceTransactionPartitionSpec2()": ONE_PARTITION,
     "testConcurrentReplaceTransactionPartitionSpecConflict()": ONE_PARTITION,
