@@ -22,10 +22,10 @@ WHERE: Final = "id = 2 AND name <> 'x'"
 BEFORE: Final = "id = 1 AND name <> 'y'"
 CLIENT: Final = (*ROOMS, "ledger.client")
 
-APPEND_MAX: Final = 411
-SCAN_MAX: Final = 723
+APPEND_MAX: Final = 415
+SCAN_MAX: Final = 729
 SCAN_PARSES: Final = 1
-UPDATE_CLIENT_MAX: Final = 749
+UPDATE_CLIENT_MAX: Final = 750
 
 
 @pytest.fixture

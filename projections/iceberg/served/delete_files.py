@@ -19,7 +19,7 @@ from ledger.iceberg.position_deletes import delete_bounds, position_delete_bytes
 from ledger.iceberg.puffin import MAGIC, VectorBlob, puffin_bytes
 from ledger.log.wire.file_extras import DeletionVector
 from projections.iceberg.served.entries import DeletesEntry
-from projections.iceberg.served.metadata_folder import PREFIX, MetadataFolder, digest_of
+from projections.iceberg.served.metadata.folder import PREFIX, MetadataFolder, digest_of
 from projections.iceberg.served.paths import file_text
 from projections.iceberg.served.shapes import ROW_IDS_FROM
 

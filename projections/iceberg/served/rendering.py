@@ -30,7 +30,7 @@ from projections.iceberg.served.chunks import Chunk, Chunks
 from projections.iceberg.served.delete_files import delete_file, gone_file
 from projections.iceberg.served.entries import DataEntry, DeletesEntry
 from projections.iceberg.served.folding import TableFold
-from projections.iceberg.served.metadata_folder import MetadataFolder
+from projections.iceberg.served.metadata.folder import MetadataFolder
 from projections.iceberg.served.numbers import UnservableError
 from projections.iceberg.served.own_partitions import own_partition
 from projections.iceberg.served.paths import file_text, location_of

@@ -14,8 +14,8 @@ from ledger.iceberg.manifests.avro_schemas import SEQUENCES_FROM
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from projections.iceberg.errors import bad_request
 from projections.iceberg.served.folding import TableFold
-from projections.iceberg.served.metadata_folder import MetadataFolder
-from projections.iceberg.served.metadata_names import MetadataNames
+from projections.iceberg.served.metadata.folder import MetadataFolder
+from projections.iceberg.served.metadata.names import MetadataNames
 from projections.iceberg.served.name_mapping import NAME_MAPPING, name_mapping, names_in
 from projections.iceberg.served.numbers import UnservableError, first_row_id
 from projections.iceberg.served.paths import file_text, location_of, place_key

@@ -10,7 +10,7 @@ from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.reading import check_listed
 from projections.iceberg.errors import bad_request, no_table
 from projections.iceberg.served.folding import LostStateError, TableFold
-from projections.iceberg.served.metadata_folder import MetadataFolder
+from projections.iceberg.served.metadata.folder import MetadataFolder
 from projections.iceberg.served.rendering import Rendering
 from projections.iceberg.served.table import ServedTable, refusals
 

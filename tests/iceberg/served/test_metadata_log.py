@@ -10,7 +10,7 @@ import pytest
 from ledger import Ledger
 from ledger.testing import InMemoryLedger
 from projections.iceberg.served.folding import EARLIER_MAX
-from projections.iceberg.served.metadata_names import KEPT
+from projections.iceberg.served.metadata.names import KEPT
 from projections.iceberg.served.tables import ServedTables
 
 

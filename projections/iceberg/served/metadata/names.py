@@ -13,7 +13,7 @@ from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.reads.port import VersionRow
 from projections.iceberg.served.folding import EARLIER_MAX
-from projections.iceberg.served.metadata_folder import PREFIX
+from projections.iceberg.served.metadata.folder import PREFIX
 from projections.iceberg.served.numbers import table_uuid
 from projections.iceberg.served.paths import folder_text, location_of
 from projections.iceberg.served.shapes import TableShapes
