@@ -181,6 +181,7 @@ def test_a_renamed_source_stays_the_source(client: RestClient) -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
+        ([{"source-id": 1, "field-id": 1000, "name": "v", "transform": "void"}], "leave it out"),
         ([{"source-id": 9, "name": "x", "transform": "identity"}], "id 9"),
         ([{"source-id": 1, "name": "x", "transform": "shuffle"}], "must have a transform"),
         ([{"source-id": 1, "name": "x", "transform": "year"}], "must be a transform that takes"),

@@ -13,7 +13,7 @@ from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.definitions.definitions import TableChanges
 from ledger.definitions.locations import in_one_spelling, is_one_place
-from ledger.iceberg.partitioning import PARTITION_FIELDS, partition_columns_of
+from ledger.iceberg.partitioning import PARTITION_FIELDS, VOID, fields_of_spec, partition_columns_of
 from ledger.iceberg.schemas import DEFAULT_FORMAT, FORMAT_VERSION, FORMATS, columns_of, key_text
 from ledger.iceberg.sort_orders import sort_properties
 from ledger.properties.column_lists import KEY, SORT
@@ -69,6 +69,7 @@ def new_table(asked: AskedChanges, location: str) -> NewTable:
     if key := key_text(schema):
         set_anew[KEY] = key
     spec = chosen("spec", "spec-id", asked.specs, asked.default_spec, ()) or UNDIVIDED
+    check_voids(spec, ())
     columns, fields = partition_columns_of(spec, schema)
     set_anew |= {PARTITION_FIELDS: fields} if columns else {}
     order = chosen("sort-order", "order-id", asked.orders, asked.default_order, ())
@@ -110,6 +111,7 @@ def table_changes(
     if spec is not None or schema is not None:
         changes["partition_columns"], fields = partition_columns_of(divided, used)
         if spec is not None:
+            check_voids(spec, specs)
             put_or_unset(set_anew, unset, {PARTITION_FIELDS: fields}, (PARTITION_FIELDS,))
     orders = metadata["sort-orders"]
     order = chosen("sort-order", "order-id", asked.orders, asked.default_order, orders)
@@ -125,6 +127,19 @@ def table_changes(
     if lost:
         changes["unset"] = lost
     return AskedDefinition(changes, used, divided)
+
+
+def check_voids(spec: Given, known: Sequence[Given]) -> None:
+    """Raise IcebergRefusal for a field that divides nothing and did so in no spec before.
+
+    Format 1 has such a field in the place of a removed one.
+    """
+    numbers = {field.number for each in known for field in fields_of_spec(each)}
+    for field in fields_of_spec(spec):
+        if field.transform == VOID and field.number not in numbers:
+            raise bad_request(
+                f"the partition field {field.name} must divide rows, got {VOID}: leave it out"
+            )
 
 
 def chosen(
