@@ -28,6 +28,8 @@ KNOWN: Final[Mapping[str, str]] = {
     "testConcurrentReplaceTransactionPartitionSpec()": ONE_PARTITION,
     "testConcurrentReplaceTransactionPartitionSpec2()": ONE_PARTITION,
     "testConcurrentReplaceTransactionPartitionSpecConflict()": ONE_PARTITION,
+    "testCompleteCreateOrReplaceTransactionReplace()": ONE_PARTITION,
+    "testCompleteReplaceTransaction()": ONE_PARTITION,
     "testCreateTableWithDefaultColumnValue()": "columns have no defaults that clients apply",
     "testLoadTableWithMissingMetadataFile(Path)": NO_SOURCE,
     "testRegisterTable()": "a registered snapshot has the time at which the ledger took it",
