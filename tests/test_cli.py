@@ -42,6 +42,7 @@ COMMANDS = {
     "namespace list",
     "recover",
     "restore",
+    "serve iceberg",
     "serve cache",
     "serve feeder",
     "serve notifier",
