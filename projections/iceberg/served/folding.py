@@ -23,9 +23,6 @@ from projections.iceberg.served.snapshots import ServedSnapshot, noted_id
 SNAPSHOTS_MAX: Final = 64
 """So many of the newest snapshots are listed."""
 
-EARLIER_MAX: Final = 100
-"""So many versions before the newest one are known at most."""
-
 PAGE: Final = 256
 NOTED_BACK: Final = 1_024
 """Commits that noted a snapshot are known by it this many versions back, at least."""
@@ -54,7 +51,6 @@ class TableFold:
         self._ledger, self._table = ledger, table
         self.shapes = TableShapes()
         self.snapshots: deque[ServedSnapshot] = deque(maxlen=SNAPSHOTS_MAX)
-        self._versions: deque[VersionRow] = deque(maxlen=EARLIER_MAX + 1)
         self.noted: dict[int, int] = {}
         self.snapshot_ids: dict[int, int] = {}
         self._begin(reads, position)
@@ -77,11 +73,6 @@ class TableFold:
         check_decoded(reads, self._table, self.row.position, newest.position)
         rows = list(versions_between(reads, self._table, self.row.version + 1, newest.version))
         self._apply(reads, rows)
-
-    @property
-    def earlier(self) -> Sequence[VersionRow]:
-        """The versions before the newest one, oldest first."""
-        return tuple(self._versions)[:-1]
 
     def version_noted(self, snapshot: int) -> int | None:
         """Return the version whose commit noted a snapshot, None if none of the newest did."""
@@ -111,11 +102,8 @@ class TableFold:
             self._begin_with_files(reads, rows[0])
         self._apply(reads, rows, changes)
         oldest = max(0, newest.version - NOTED_BACK)
-        before = versions_between(reads, self._table, oldest, rows[0].version - 1)
-        for each in before:
+        for each in versions_between(reads, self._table, oldest, rows[0].version - 1):
             self._note(each)
-        known = (*before, *self._versions)
-        self._versions = deque(known, maxlen=EARLIER_MAX + 1)
 
     def _replayed(
         self, reads: Reads, newest: VersionRow
@@ -178,7 +166,6 @@ class TableFold:
             self._note(row)
             own = changes.get(row.version, ())
             self.row = row
-            self._versions.append(row)
             if not own and noted_id(row) is None:
                 continue
             change = self.files.apply(row.version, own, with_ids=self._has_ids(row.version))

@@ -79,7 +79,7 @@ class ServedTable:
         self.version = fold.row.version
         self.format_version = self._shown.shape.format_version
         self.location = location_of(self.definition)
-        self._names, self._earlier = MetadataNames(ledger, row.table), fold.earlier
+        self._names = MetadataNames(ledger, row.table)
         self.uuid = self._names.uuid(self.definition)
         self._listed: Sequence[ServedSnapshot] = self._readable(fold)
 
@@ -166,7 +166,8 @@ class ServedTable:
             "snapshot-log": [
                 {"snapshot-id": each.id, "timestamp-ms": each.row.at} for each, _ in listed
             ],
-            "metadata-log": self._names.log(self.definition, self._fold.shapes, self._earlier),
+            # DuckDB opens the files that it names, and only versions that were loaded have one.
+            "metadata-log": [],
             "refs": {},
         }
         if newest is not None:

@@ -1,28 +1,19 @@
-"""Names of metadata files, and the log of earlier ones, which are not looked at for it.
+"""Names of metadata files: each follows from the version that its file shows."""
 
-A name follows from the version that a file shows, not from what the file says. So the log of a
-table is a function of its versions. An earlier file may not be there: it is written when its
-version is loaded, and a vacuum deletes it.
-"""
-
-from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.reads.port import VersionRow
-from projections.iceberg.served.folding import EARLIER_MAX
 from projections.iceberg.served.metadata.folder import PREFIX
 from projections.iceberg.served.numbers import table_uuid
-from projections.iceberg.served.paths import folder_text, location_of
-from projections.iceberg.served.shapes import TableShapes
+from projections.iceberg.served.paths import location_of
 
 UUID: Final = "iceberg.table-uuid"
 """The property with the uuid that a client gave to its table."""
 
-KEPT: Final = "write.metadata.previous-versions-max"
-FORM: Final = "2"
+FORM: Final = "3"
 """Another form of what is served has other names and ETags."""
 
 
@@ -47,22 +38,3 @@ class MetadataNames(NamedTuple):
         """Return the name of the file with the whole metadata of a version."""
         digest = self.digest(definition, row, "file")
         return f"{PREFIX}{row.version:010d}-{digest}.metadata.json"
-
-    def log(
-        self, definition: TableDefinition, shapes: TableShapes, earlier: Sequence[VersionRow]
-    ) -> list[Mapping[str, Any]]:
-        """Return the metadata files of earlier versions, as many as a definition says."""
-        found: list[Mapping[str, Any]] = []
-        for row in earlier[-kept_by(definition) :]:
-            then = shapes.at(row.position).definition
-            path = f"{folder_text(location_of(then))}/{self.file(then, row)}"
-            found.append({"timestamp-ms": row.at, "metadata-file": path})
-        return found
-
-
-def kept_by(definition: TableDefinition) -> int:
-    """Return how many earlier metadata files a table names: from 1 to `EARLIER_MAX`."""
-    try:
-        return min(max(int(properties(definition)[KEPT]), 1), EARLIER_MAX)
-    except (KeyError, ValueError):
-        return EARLIER_MAX
