@@ -107,8 +107,7 @@ def manifest_that_grows_when_read(request: Record, _: Path) -> None:
     whole = manifest.read_bytes()
     marker = whole[-16:]
     head = whole[: whole.index(marker) + 16].replace(b"\x08null", b"\x0edeflate")
-    if b"deflate" not in head:
-        pytest.skip("the head of a manifest has another form")
+    assert b"deflate" in head, "the head of a manifest names its codec"
     squeezed = zlib.compressobj(9, zlib.DEFLATED, -15)
     data = squeezed.compress(bytes(GB)) + squeezed.flush()
     manifest.write_bytes(head + zigzag(1_000_000) + zigzag(len(data)) + data + marker)
