@@ -243,7 +243,7 @@ def outer_float(number: float, *, up: bool) -> float:
 
 
 def text_above(text: str) -> str | None:
-    """Return a text above all that begin with another one, None if there is none."""
+    """Return a text above all that begin with another one, None without one."""
     for at in range(len(text) - 1, -1, -1):
         following = ord(text[at]) + 1
         if following in SURROGATES:

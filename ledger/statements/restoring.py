@@ -11,7 +11,6 @@ from ledger.core.partitions.file_paths import path_key
 from ledger.errors import UnreadableTableError
 from ledger.files.file_columns import has_names_of
 from ledger.files.storage import storage_at
-from ledger.log.wire.file_list import AddFile
 from ledger.properties.column_mapping import columns_as_then
 from ledger.reads.amounts import amount
 from ledger.reads.rows import FileRow
@@ -20,6 +19,7 @@ from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.statements.constraints import RowChecks
 from ledger.statements.optimizing import check_partitions
 from ledger.statements.target import StatementTable
+from ledger.work.noted_rows import added_again
 
 RESTORE = "RESTORE"
 
@@ -57,7 +57,9 @@ def restore(table: StatementTable, as_of: AsOf) -> RestoredFiles:
     check_files(table, back)
     as_they_are = [file for file in back if is_of_schema(table, then, file)]
     anew = [file for file in back if file not in as_they_are]
-    adds = [again(file) for file in as_they_are] + list(table.write(rows_of(table, then, anew)))
+    adds = [added_again(file) for file in as_they_are] + list(
+        table.write(rows_of(table, then, anew))
+    )
     table.replace(gone, adds, RESTORE)
     return RestoredFiles(len(gone), len(adds))
 
@@ -111,17 +113,3 @@ def check_there(location: str, files: Sequence[FileRow]) -> None:
             f"that version lacks {amount(len(lost), 'file')}, deleted since, such as {lost[0]}: "
             "choose a later version"
         )
-
-
-def again(file: FileRow) -> AddFile:
-    """Return a file of an earlier version as a commit adds it."""
-    return AddFile(
-        path=file.path,
-        partition=tuple(file.partition),
-        size=file.size,
-        modified=file.modified,
-        stats=file.stats,
-        vector=file.vector,
-        deletion_vector=file.deletion_vector,
-        tags=file.tags,
-    )

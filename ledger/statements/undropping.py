@@ -18,8 +18,9 @@ from ledger.reads.port import TableRow
 from ledger.snapshot.reading import is_in_folders
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.statements.altering import create
-from ledger.statements.restoring import again, check_there, is_of_schema, rows_of
+from ledger.statements.restoring import check_there, is_of_schema, rows_of
 from ledger.statements.target import StatementTable
+from ledger.work.noted_rows import added_again
 from ledger.work.unit_of_work import Work
 
 UNDROP: Final = "UNDROP TABLE"
@@ -60,7 +61,7 @@ def undrop(work: Work, former: TableRow, name: str) -> TableRow:
     table = StatementTable(work, row, "undrop")
     fit = [file for file in files if is_of_schema(table, then, file)]
     unfit = [file for file in files if file not in fit]
-    adds = [again(file) for file in fit] + list(table.write(rows_of(table, then, unfit)))
+    adds = [added_again(file) for file in fit] + list(table.write(rows_of(table, then, unfit)))
     table.replace([], adds, UNDROP)
     return row
 

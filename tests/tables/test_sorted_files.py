@@ -127,7 +127,7 @@ SPARE["timestamp"] = [each.replace(tzinfo=UTC) for each in SPARE["timestamp_ntz"
 
 @pytest.mark.parametrize(("form", "kind"), [(form, kind) for form in KINDS for kind in KINDS[form]])
 def test_rows_are_in_the_order_of_the_results_of_partitions(form: str, kind: str) -> None:
-    """The results are those of `transforms.of_value`, by which files are divided."""
+    """The results equal `transforms.of_value`, by which files are divided."""
     (key,) = keys_in(SORT, form.format("c"))
     type_ = parse_type(kind)
     assert key.transform is not None

@@ -137,7 +137,7 @@ class BranchFiles:
         return found
 
     def _changed(self, came: Sequence[BranchFile], went: Sequence[BranchFile]) -> BranchChange:
-        """Take the files of new manifests in place of those of left ones."""
+        """Take the files of new manifests in place of the files of left ones."""
         old = {each.entry.path: each for each in went if each.entry.content == DATA}
         old_deletes = {key_of(each): each for each in went if each.entry.content != DATA}
         for path in old:

@@ -34,7 +34,7 @@ class TableAsServed(Protocol):
 
     @property
     def current_snapshot_id(self) -> int | None:
-        """The snapshot that the main branch shows, None while there is none."""
+        """The snapshot that the main branch shows, None without one."""
 
     @property
     def metadata_location(self) -> str:

@@ -1,4 +1,4 @@
-"""Answers about namespaces: facts of the ledger, and names around those of tables."""
+"""Answers about namespaces: facts of the ledger, and the names above tables."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 from tests.iceberg.clients.forged import (
     Record,
     manifests_of,

@@ -1,4 +1,4 @@
-"""Namespaces over HTTP: facts of the ledger, and names around those of its tables."""
+"""Namespaces over HTTP: facts of the ledger, and the names above its tables."""
 
 from pathlib import Path
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""Metadata that nobody should believe: what it may make an import read, and what it is told."""
+"""Hostile metadata: what an import reads of it, and how it refuses the rest."""
 
 import gzip
 import json

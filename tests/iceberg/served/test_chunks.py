@@ -34,7 +34,7 @@ def of_kind(found: list[Plain]) -> list[Plain]:
 def test_edits_make_the_chunks_of_a_new_start(
     first: list[Plain], rounds: list[list[Plain]], data: st.DataObject
 ) -> None:
-    """Whatever was added, removed and replaced, the chunks are those of the entries that stay."""
+    """After any additions and removals the chunks have the entries that stay."""
     version = 20
     live = {key_of(each): each for each in of_kind(first)}
     kept = chunked(live.values(), version, SMALL)

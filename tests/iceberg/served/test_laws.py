@@ -1,4 +1,4 @@
-"""Served tables are a function of the events, whoever serves them and in whatever order."""
+"""Served tables are a function of the events, in each server and in any order."""
 
 from collections import Counter
 from pathlib import Path

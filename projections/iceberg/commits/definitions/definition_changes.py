@@ -202,7 +202,7 @@ def told_properties(asked: AskedChanges) -> tuple[dict[str, str], dict[str, None
 def put_or_unset(
     set_anew: dict[str, str], unset: dict[str, None], values: Mapping[str, str], keys: Sequence[str]
 ) -> None:
-    """Set those of some properties that have a value now, and unset the others."""
+    """Set the properties that have a value now, and unset the others."""
     for key in keys:
         if values.get(key):
             set_anew[key] = values[key]

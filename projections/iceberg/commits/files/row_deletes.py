@@ -22,7 +22,7 @@ PUFFIN: Final = "PUFFIN"
 COUNT_MAX: Final = ROW_MAX + 1
 
 Found = Callable[[str], FileRow | None]
-"""Returns the live file of a key, None if there is none."""
+"""Returns the live file of a key, None without one."""
 
 
 def deleted_in(files: ClientFiles, change: Difference, live: Found) -> Mapping[str, RowSet]:

@@ -24,7 +24,7 @@ from projections.iceberg.errors import bad_request
 from projections.iceberg.served.own_partitions import Meaning, OwnPartition, divided_by, meanings_of
 
 EXACT: Final = frozenset({"int", "long", "date", "timestamp", "timestamptz"})
-"""The types whose bounds are values; those of texts are, up to a length."""
+"""The types whose bounds are values; bounds of texts are values too, up to a length."""
 
 WHOLE_MAX: Final = 15
 """A longer text in a bound may be the beginning of a value."""

@@ -49,7 +49,7 @@ KNOWN: Final[Mapping[str, str]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tests; the exit status is 0 if only those of `KNOWN` fail."""
+    """Run the tests; the exit status is 0 if only tests of `KNOWN` fail."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.iceberg.clients.catalog_tests", description=described
     )
