@@ -1,13 +1,14 @@
 """The folder in which a catalog writes Iceberg's metadata of a table, and which of it may go.
 
 Its files are made again when they are asked for. So an old one may go, unless the newest metadata
-file leads to it: a program may have been given that path. A catalog renews the files that it sends
-readers to. A folder with metadata files of another program is that program's.
+file leads to it, or one that it names as earlier: a program may have been given that path. A
+catalog renews the files that it sends readers to. A folder with metadata files of another program
+is that program's.
 """
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from ledger.errors import UnreadableTableError
 from ledger.files.storage import Storage, StoredFile
@@ -46,7 +47,7 @@ def is_metadata(file: StoredFile) -> bool:
 
 
 def unneeded(files: Sequence[StoredFile], storage: Storage) -> list[StoredFile]:
-    """Return the files to which the newest metadata file does not lead.
+    """Return the files to which neither the newest metadata file nor its earlier ones lead.
 
     All files stay if it leads to one that is not there, or cannot be read.
     """
@@ -54,24 +55,27 @@ def unneeded(files: Sequence[StoredFile], storage: Storage) -> list[StoredFile]:
     if not known:
         return []
     try:
-        needed = {known[-1], *led_to(known[-1], storage)}
+        needed = set(led_to(known, storage))
     except (UnreadableTableError, IcebergFormatError, KeyError, TypeError):
         return []
     return [each for each in files if each.path not in needed]
 
 
-def led_to(metadata: str, storage: Storage) -> Iterator[str]:
-    """Yield the files of the folder that a metadata file leads to.
+def led_to(known: Sequence[str], storage: Storage) -> Iterator[str]:
+    """Yield the last metadata file, the earlier ones that it names, and all that they lead to.
 
-    Raises UnreadableTableError or IcebergFormatError if one of them cannot be read.
+    `known` are the metadata files of the folder. Raises UnreadableTableError or IcebergFormatError
+    if a file cannot be read.
     """
+    newest = metadata_in(known[-1], storage)
+    earlier = {inner(each["metadata-file"]) for each in newest["metadata-log"]}.intersection(known)
+    lists = {inner(each["manifest-list"]): None for each in newest["snapshots"]}
+    for path in earlier:
+        found = metadata_in(path, storage)["snapshots"]
+        lists |= {inner(each["manifest-list"]): None for each in found}
+    yield from (known[-1], *earlier)
     seen = set[str]()
-    try:
-        snapshots = json.loads(data_of(metadata, storage, METADATA_BYTES_MAX))["snapshots"]
-    except (ValueError, RecursionError) as error:
-        raise IcebergFormatError(f"{metadata} must be a metadata file: {error}") from error
-    for snapshot in snapshots:
-        path = inner(snapshot["manifest-list"])
+    for path in lists:
         yield path
         for line in read_manifest_list(data_of(path, storage, LIST_LIMITS.bytes)):
             manifest = inner(line.path)
@@ -82,6 +86,14 @@ def led_to(metadata: str, storage: Storage) -> Iterator[str]:
             if line.content == "deletes":
                 data = data_of(manifest, storage, MANIFEST_LIMITS.bytes)
                 yield from (inner(each.path) for each in read_manifest(data).entries)
+
+
+def metadata_in(path: str, storage: Storage) -> Any:
+    """Return what a metadata file says."""
+    try:
+        return json.loads(data_of(path, storage, METADATA_BYTES_MAX))
+    except (ValueError, RecursionError) as error:
+        raise IcebergFormatError(f"{path} must be a metadata file: {error}") from error
 
 
 def data_of(path: str, storage: Storage, bytes_max: int) -> bytes:

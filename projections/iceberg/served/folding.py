@@ -23,6 +23,12 @@ from projections.iceberg.served.snapshots import ServedSnapshot, noted_id
 SNAPSHOTS_MAX: Final = 64
 """So many of the newest snapshots are listed."""
 
+EARLIER_MAX: Final = 5
+"""So many versions before one have metadata files that it names, at most."""
+
+KNOWN_BACK: Final = 2 * EARLIER_MAX
+"""So many versions before the newest one are known: those that the earliest of them names too."""
+
 PAGE: Final = 256
 NOTED_BACK: Final = 1_024
 """Commits that noted a snapshot are known by it this many versions back, at least."""
@@ -42,7 +48,8 @@ class TableFold:
     Attributes:
         row: the newest version.
         shapes: what the definitions up to there are to Iceberg.
-        snapshots: the newest snapshots, oldest first.
+        versions: the newest versions, `row` included, oldest first.
+        snapshots: the newest snapshots, oldest first: those that each of `versions` lists.
         files: the live files.
         noted: the versions by the snapshot ids that their commits noted.
     """
@@ -50,7 +57,8 @@ class TableFold:
     def __init__(self, reads: Reads, ledger: str, table: int, position: int) -> None:
         self._ledger, self._table = ledger, table
         self.shapes = TableShapes()
-        self.snapshots: deque[ServedSnapshot] = deque(maxlen=SNAPSHOTS_MAX)
+        self.snapshots: deque[ServedSnapshot] = deque(maxlen=SNAPSHOTS_MAX + KNOWN_BACK)
+        self.versions: deque[VersionRow] = deque(maxlen=KNOWN_BACK + 1)
         self.noted: dict[int, int] = {}
         self.snapshot_ids: dict[int, int] = {}
         self._begin(reads, position)
@@ -108,7 +116,7 @@ class TableFold:
     def _replayed(
         self, reads: Reads, newest: VersionRow
     ) -> tuple[list[VersionRow], dict[int, list[FileChange]]]:
-        """Return the newest versions, as many as the listed snapshots need, with their changes.
+        """Return the newest versions, as many as the known snapshots need, with their changes.
 
         Recent versions of the oldest listed snapshot have their files in groups of their own.
         """
@@ -124,7 +132,7 @@ class TableFold:
                 changes[row.version] = found
             if wanted < 0 and (found or noted_id(row) is not None):
                 count += 1
-                if count == SNAPSHOTS_MAX:
+                if count == SNAPSHOTS_MAX + KNOWN_BACK:
                     wanted = row.version - row.version % RECENT
         return rows[::-1], changes
 
@@ -166,6 +174,7 @@ class TableFold:
             self._note(row)
             own = changes.get(row.version, ())
             self.row = row
+            self.versions.append(row)
             if not own and noted_id(row) is None:
                 continue
             change = self.files.apply(row.version, own, with_ids=self._has_ids(row.version))

@@ -16,9 +16,10 @@ from projections.iceberg.errors import bad_request
 from projections.iceberg.served.folding import TableFold
 from projections.iceberg.served.metadata.folder import MetadataFolder
 from projections.iceberg.served.metadata.names import MetadataNames
+from projections.iceberg.served.metadata.versions import earlier_versions, readable
 from projections.iceberg.served.name_mapping import NAME_MAPPING, name_mapping, names_in
 from projections.iceberg.served.numbers import UnservableError, first_row_id
-from projections.iceberg.served.paths import file_text, location_of, place_key
+from projections.iceberg.served.paths import file_text, folder_text, location_of, place_key
 from projections.iceberg.served.plans.answers import plan_json, snapshot_of
 from projections.iceberg.served.plans.requests import check_request
 from projections.iceberg.served.rendering import Rendering
@@ -53,6 +54,7 @@ class ServedTable:
         definition: the definition at the position.
         version: the newest version up to there.
         position: the position.
+        problem: why Iceberg's readers cannot read the table, "" if they can.
         uuid: the id of the table to Iceberg.
         format_version: 1, 2 or 3.
         location: the folder of the table, as text that readers get.
@@ -69,19 +71,21 @@ class ServedTable:
         reads: Callable[[], Reads],
         folders: Callable[[str], MetadataFolder],
         lock: RLock,
+        version: VersionRow | None = None,
     ) -> None:
         self.row, self.position = row, position
-        self._version_row = fold.row
-        self._shown: Shown = fold.shapes.at(fold.row.position)
+        self._version_row = version or fold.row
+        self._shown: Shown = fold.shapes.at(self._version_row.position)
         self._fold, self._rendering = fold, rendering
         self._reads, self._folders, self._lock = reads, folders, lock
         self.definition: TableDefinition = self._shown.definition
-        self.version = fold.row.version
+        self.version = self._version_row.version
         self.format_version = self._shown.shape.format_version
         self.location = location_of(self.definition)
         self._names = MetadataNames(ledger, row.table)
         self.uuid = self._names.uuid(self.definition)
-        self._listed: Sequence[ServedSnapshot] = self._readable(fold)
+        self._listed, self.problem = readable(fold, self._version_row)
+        self._earlier: Sequence[VersionRow] = earlier_versions(fold, self._version_row)
 
     @property
     def current_snapshot_id(self) -> int | None:
@@ -103,21 +107,6 @@ class ServedTable:
         """The ids of the listed snapshots, oldest first."""
         return [each.id for each in self._listed]
 
-    def _readable(self, fold: TableFold) -> Sequence[ServedSnapshot]:
-        """Return the snapshots whose files can be read rightly, up to the newest."""
-        problem = self._shown.shape.problem
-        found: list[ServedSnapshot] = []
-        for each in reversed(fold.snapshots) if not problem else ():
-            why = each.problem(fold.shapes, self._shown)
-            if why and not found:
-                problem = why
-            if why:
-                break
-            found.append(each)
-        if problem:
-            raise bad_request(f"Iceberg's readers cannot read table {self.row.name}: {problem}")
-        return found[::-1]
-
     def etag(self, snapshots: Snapshots = "all") -> str:
         """Return what is equal for equal metadata, with its quotes."""
         return f'"{self._names.digest(self.definition, self._version_row, snapshots)}"'
@@ -128,10 +117,9 @@ class ServedTable:
         With `refs` only the newest snapshot is listed. Raises StorageError if the storage refuses
         to take files.
         """
-        wanted = self._listed[-1:] if snapshots == "refs" else self._listed
-        with self._lock, refusals(self.row.name):
-            written = [(each, self._manifest_list(each)) for each in wanted]
-        return self._metadata(written)
+        for each in self._earlier:
+            self._ensure_earlier(each)
+        return self._metadata(self._listed[-1:] if snapshots == "refs" else self._listed)
 
     def _manifest_list(self, snapshot: ServedSnapshot) -> str:
         version = snapshot.format_within(self.format_version)
@@ -140,13 +128,53 @@ class ServedTable:
     @cached_property
     def metadata_location(self) -> str:
         """The path of a file with the whole metadata, which is there."""
-        data = json.dumps(self.metadata(), separators=(",", ":"), ensure_ascii=False).encode()
+        return self._ensure_file(self.metadata())
+
+    def ensure_file(self) -> None:
+        """Write the file with the whole metadata unless it is there, but no file of its log."""
+        self._ensure_file(self._metadata(self._listed))
+
+    def _ensure_file(self, metadata: JSON) -> str:
+        data = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
         folder = self._folders(self.location)
         name = self._names.file(self.definition, self._version_row)
         folder.ensure(name, len(data), lambda: data)
         return folder.place(name)
 
-    def _metadata(self, listed: Sequence[tuple[ServedSnapshot, str]]) -> dict[str, Any]:
+    def _ensure_earlier(self, version: VersionRow) -> None:
+        """Write the metadata file of an earlier version unless it is there.
+
+        DuckDB opens the files of the log to find the state at the start of its txn.
+        """
+        place, name = self._place_of(version)
+        if not self._folders(place).is_known(name):
+            self._as_of(version).ensure_file()
+
+    def _as_of(self, version: VersionRow) -> "ServedTable":
+        return ServedTable(
+            self.row,
+            version.position,
+            self._fold,
+            self._rendering,
+            ledger=self._names.ledger,
+            reads=self._reads,
+            folders=self._folders,
+            lock=self._lock,
+            version=version,
+        )
+
+    def _place_of(self, version: VersionRow) -> tuple[str, str]:
+        """Return the location of an earlier version, and the name of its metadata file."""
+        then = self._fold.shapes.at(version.position).definition
+        return location_of(then), self._names.file(then, version)
+
+    def _log_entry(self, version: VersionRow) -> JSON:
+        place, name = self._place_of(version)
+        return {"timestamp-ms": version.at, "metadata-file": f"{folder_text(place)}/{name}"}
+
+    def _metadata(self, wanted: Sequence[ServedSnapshot]) -> dict[str, Any]:
+        with self._lock, refusals(self.row.name):
+            listed = [(each, self._manifest_list(each)) for each in wanted]
         shown, newest = self._shown, self._listed[-1] if self._listed else None
         made: dict[str, Any] = {
             "format-version": self.format_version,
@@ -166,8 +194,7 @@ class ServedTable:
             "snapshot-log": [
                 {"snapshot-id": each.id, "timestamp-ms": each.row.at} for each, _ in listed
             ],
-            # DuckDB opens the files that it names, and only versions that were loaded have one.
-            "metadata-log": [],
+            "metadata-log": [self._log_entry(each) for each in self._earlier],
             "refs": {},
         }
         if newest is not None:

@@ -64,7 +64,7 @@ class ServedTables:
         with kept.lock:
             with refusals(row.name):
                 fold, rendering = self._folded(kept, reads, row.table, newest.position)
-            return ServedTable(
+            table = ServedTable(
                 row,
                 place,
                 fold,
@@ -74,6 +74,9 @@ class ServedTables:
                 folders=self.folder,
                 lock=kept.lock,
             )
+        if table.problem:
+            raise bad_request(f"Iceberg's readers cannot read table {row.name}: {table.problem}")
+        return table
 
     def folder(self, location: str) -> MetadataFolder:
         """Return the folder of metadata below a location."""

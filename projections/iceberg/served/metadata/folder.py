@@ -46,13 +46,17 @@ class MetadataFolder:
         """Return whether files that were seen at a time have to be looked at again."""
         return time.monotonic() - seen_s > AGAIN_S
 
+    def is_known(self, name: str) -> bool:
+        """Return whether a file was there a short while ago."""
+        seen = self._seen.get(name)
+        return seen is not None and not self.is_due(seen)
+
     def ensure(self, name: str, size: int, made: Callable[[], bytes]) -> None:
         """Write a file unless it is there; `made` returns its bytes, `size` is their number.
 
         Raises StorageError if the storage refuses it.
         """
-        seen = self._seen.get(name)
-        if seen is not None and not self.is_due(seen):
+        if self.is_known(name):
             return
         path = f"{FOLDER}/{name}"
         stored = self.storage.found(path)

@@ -13,7 +13,7 @@ from projections.iceberg.served.paths import location_of
 UUID: Final = "iceberg.table-uuid"
 """The property with the uuid that a client gave to its table."""
 
-FORM: Final = "3"
+FORM: Final = "4"
 """Another form of what is served has other names and ETags."""
 
 

@@ -22,7 +22,6 @@ SAID_MAX: Final = 300
 # What fails because the ledger has no such thing, by test.
 NO_EXPIRY: Final = "a vacuum alone deletes what only earlier versions need"
 ONE_PARTITION: Final = "a file of an earlier spec lies in one present partition"
-NO_LOG: Final = "metadata names no earlier metadata files, for not all of them are there"
 OUTSIDE: Final = "files lie below the location of their table"
 NO_SOURCE: Final = "metadata files are made from the log, and are no source"
 KNOWN: Final[Mapping[str, str]] = {
@@ -31,10 +30,6 @@ KNOWN: Final[Mapping[str, str]] = {
     "testConcurrentReplaceTransactionPartitionSpecConflict()": ONE_PARTITION,
     "testCompleteCreateOrReplaceTransactionReplace()": ONE_PARTITION,
     "testCompleteReplaceTransaction()": ONE_PARTITION,
-    "testCreateOrReplaceReplaceTransactionReplace()": NO_LOG,
-    "testMetadataFileLocationsRemovalAfterCommit()": NO_LOG,
-    "testReplaceTransaction()": NO_LOG,
-    "testUpdateTransaction()": NO_LOG,
     "testCreateTableWithDefaultColumnValue()": "columns have no defaults that clients apply",
     "testLoadTableWithMissingMetadataFile(Path)": NO_SOURCE,
     "testRegisterTable()": "a registered snapshot has the time at which the ledger took it",
