@@ -140,7 +140,7 @@ def answers_of(
     by_columns: dict[tuple[str, ...], list[FoundFile]] = {}
     for each in there:
         names = found.partitioned.get(each.row.added, table.partition_columns)
-        by_columns.setdefault(tuple(names), []).append(each)
+        by_columns.setdefault(tuple(names if each.row.partition else ()), []).append(each)
     for names, some in by_columns.items():
         at = [number for number, name in enumerate(names) if name in known]
         laid_out = table._replace(partition_columns=[names[number] for number in at])

@@ -6,7 +6,7 @@ files otherwise than in SQL: the physical name stays when a column is renamed.
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -157,6 +157,12 @@ class TableSchema:
         """Return the type of a partition column, or of the column that a transform takes."""
         column = self.transforms[name].column if name in self.transforms else name
         return self.by_name[column.lower()].declared
+
+    @cached_property
+    def undivided(self) -> "TableSchema":
+        """The same columns for a file without partition values, if transforms alone divide."""
+        is_by_transforms = len(self.transforms) == len(self.partition_columns)
+        return replace(self, partition_columns=()) if is_by_transforms else self
 
     @cached_property
     def data_columns(self) -> Sequence[TableColumn]:

@@ -107,7 +107,15 @@ class TableSnapshot:
         return self._schema(self.definition)
 
     def schema_of(self, file: FileRow) -> "TableSchema":
-        """Return the columns that the table had when a file was added; each state is read once."""
+        """Return the columns that the table had when a file was added; each state is read once.
+
+        They are divided as the file is: a file without partition values may have rows of several
+        partitions.
+        """
+        found = self._schema_when_added(file)
+        return found if file.partition or not found.partition_columns else found.undivided
+
+    def _schema_when_added(self, file: FileRow) -> "TableSchema":
         if not file.added or file.added > self.position:
             return self._own_schema(file)
         if self.definition is self.row.definition and file.added >= self.row.changed:

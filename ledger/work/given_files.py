@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import Any, Final, TypeVar
 
 from ledger.core.partitions.names import Values
+from ledger.core.partitions.transforms import parse_transform
 from ledger.core.state.traits import traits_of
 from ledger.definitions.given import check_list, shown
 from ledger.definitions.partition_texts import PartitionColumn, text_of
@@ -88,11 +89,13 @@ def added_files(
 ) -> Iterator[AddFile]:
     """Return files to add; `columns` None = the partition columns are not known.
 
-    Raises ValueError for a file without exactly one value per partition column, and for a value
-    that its column cannot hold; TypeError for anything but files, and for one file in place of a
+    Where transforms alone divide a table, a file may have no values. Raises ValueError for any
+    other file without exactly one value per partition column, and for a value that its column
+    cannot hold; TypeError for anything but files, and for one file in place of a
     list.
     """
     spell, is_same = speller(columns), data_change is True
+    may_have_none = all(parse_transform(each.name) is not None for each in columns or ())
     for each in several(files):
         given = each if isinstance(each, AddFile) else lone(each)
         if given is None:
@@ -101,7 +104,8 @@ def added_files(
             )
         path = path_of(given.path)
         values = in_order(path, given.partition)
-        if columns is not None and len(values) != len(columns):
+        is_undivided = may_have_none and not values
+        if columns is not None and len(values) != len(columns) and not is_undivided:
             names = ", ".join(column.name for column in columns)
             raise ValueError(
                 f"file {path} must have one partition value per column ({names or 'no column'}), "

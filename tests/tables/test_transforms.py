@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +14,10 @@ from deltalake import DeltaTable
 
 from ledger.arrow.transformed import transformed
 from ledger.client import Ledger
-from ledger.core.partitions.transforms import parse_transform
+from ledger.core.partitions.transforms import parse_transform, transforms_of
 from ledger.core.predicates.types import parse_type
 from ledger.errors import ConflictError, RefusedError
+from ledger.log.wire.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from tests.tables.published_lake import PUBLISHED, PublishedLake
 
@@ -33,7 +35,7 @@ DIVISIONS = [
     ["truncate(7, id)", "bucket(2, name)", "bucket(2, at)"],
 ]
 BOTH = ("plain", "divided")
-STATEMENTS = ["append", "append", "append", "delete", "update", "optimize", "divide"]
+STATEMENTS = ["append", "append", "undivided", "delete", "update", "optimize", "divide"]
 MOVED = {"at": "TIMESTAMP'2026-01-03 12:00:00Z'", "id": "id + 1"}
 BEGIN = datetime(2025, 12, 30, tzinfo=UTC)
 
@@ -77,12 +79,33 @@ def done(ledger: Ledger, name: str, kind: str, rows: list[dict[str, Any]], where
     match kind:
         case "append":
             ledger.append(name, rows)
+        case "undivided":
+            append_undivided(ledger, name, rows)
         case "delete":
             ledger.delete(name, where)
         case "update":
             ledger.update(name, MOVED, where)
         case "optimize":
             ledger.optimize(name)
+
+
+def append_undivided(ledger: Ledger, name: str, rows: list[dict[str, Any]]) -> None:
+    """Append rows in one file without partition values, if transforms alone divide the table."""
+    definition = ledger.table(name).definition
+    if len(transforms_of(definition)) < len(definition.partition_columns):
+        ledger.append(name, rows)
+        return
+    place, side = Path(definition.location), f"side.v{ledger.table(name).version}"
+    columns = [(each.name, each.type) for each in definition.columns]
+    ledger.create_table(side, columns, location=place.parent / side)
+    ledger.append(side, rows)
+    place.mkdir(exist_ok=True)
+    for file in ledger.read(side).files:
+        path = f"{side}.parquet"
+        copyfile(place.parent / side / file.path, place / path)
+        with ledger.transaction() as txn:
+            txn.add_files(name, [AddFile(path, (), file.size, file.modified, stats=file.stats)])
+    ledger.drop_table(side)
 
 
 def scanned(ledger: Ledger, table: str, where: str | None = None) -> list[str]:
@@ -218,6 +241,21 @@ def test_a_published_table_has_no_transforms(
     assert lake.publisher.stopped == {}
     assert lake.check() == 1
     assert DeltaTable(place).metadata().partition_columns == ["kind"]
+
+
+def test_a_published_table_has_files_of_several_partitions(
+    memory: InMemoryLedger, ledger: Ledger, tmp_path: Path
+) -> None:
+    lake = PublishedLake(memory, ledger, tmp_path)
+    place, by = tmp_path / "t", ["days(at)", "bucket(2, id)"]
+    ledger.create_table("t", COLUMNS, partition_columns=by, location=place, properties=PUBLISHED)
+    append_undivided(ledger, "t", rows_from(0, 30))
+    ledger.update("t", {"name": "'new'"}, "id = 3")
+    append_undivided(ledger, "t", rows_from(30, 10))
+    lake.note()
+    lake.publish()
+    assert lake.publisher.stopped == {}
+    assert lake.check() == 1
 
 
 KINDS: Mapping[str, Sequence[str]] = {

@@ -21,6 +21,7 @@ from ledger.core.events.events import Answer, CommandRepeated, TxnAborted, TxnCo
 from ledger.core.events.parts import CommittedPart, Evidence
 from ledger.core.limits import COARSE_WRITES_MAX, PARTITION_CHARS_MAX
 from ledger.core.partitions.names import partition_values
+from ledger.core.partitions.transforms import transforms_of
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
@@ -188,7 +189,8 @@ def check_partitions(part: TablePart) -> None:
     """Refuse files that do not have one value for each partition column of their table.
 
     Checked last, because a plan for earlier partition columns is a conflict with their change. A
-    table with unknown columns is not checked.
+    table with unknown columns is not checked. Where transforms alone divide a table, a file may
+    have no values: its rows may lie in several partitions.
     """
     if part.is_read or part.footprint is None or part.seen is None:
         return
@@ -197,6 +199,8 @@ def check_partitions(part: TablePart) -> None:
     columns = part.traits.schema
     for text in part.footprint.adds:
         values = partition_values(text)
+        if values == () and len(transforms_of(part.definition)) == len(columns):
+            continue
         if values is None or len(values) != len(columns):
             names = ", ".join(name for name, _ in columns) or "none"
             raise Refused(

@@ -138,8 +138,11 @@ def extras(file: AddFile | RemoveFile) -> dict[str, Any]:
 def partition_values(values: Sequence[str | None], keys: Sequence[str]) -> dict[str, str | None]:
     """Return partition values by name, without those of transforms.
 
-    Raises UnpublishableError if their number is wrong.
+    Raises UnpublishableError if their number is wrong. A file that only transforms would divide
+    may have none.
     """
+    if not values and not any(keys):
+        return {}
     if len(values) != len(keys):
         raise UnpublishableError(
             f"a file must have a value for each of the partition columns {', '.join(keys)}, got "

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pyroaring import BitMap
 
+from ledger.errors import ConflictError
 from ledger.iceberg.manifests import ManifestFile, manifest_bytes, manifest_file
 from ledger.iceberg.manifests.rows import ManifestEntry
 from projections.iceberg.errors import IcebergRefusal
@@ -186,6 +187,53 @@ def test_deleted_rows_give_a_file_no_value_of_another_column(client: RestClient)
     with pytest.raises(IcebergRefusal, match="must have one value of the partition field id"):
         client.commit(client.change("t", made.updates("delete"), made.requirements()))
     assert client.rows("t") == [(1, "7"), (2, "7")]
+
+
+EIGHT = [{"id": number, "v": "a"} for number in range(8)]
+
+
+def with_undivided_file(client: RestClient) -> tuple[Json, str]:
+    """Append a file from before a table got buckets; return the metadata from before, its path."""
+    old = client.create("t")
+    set_spec(client, 1, BY_BUCKET)
+    return old, append(client, old, EIGHT)
+
+
+def test_a_file_may_lie_in_several_partitions_of_transforms(client: RestClient) -> None:
+    """Scans open it, and statements change rows of it; an optimize divides it."""
+    with_undivided_file(client)
+    ledger = client.ledger
+    assert partitions(client) == [()]
+    assert [each[:2] for each in served(client)] == [(0, {})]
+    assert ledger.scan("db.t", "id = 5").to_arrow().to_pylist() == [EIGHT[5]]
+    ledger.delete("db.t", "id = 5")
+    ledger.update("db.t", {"v": "'b'"}, "id = 6")
+    kept = [(each["id"], "b" if each["id"] == 6 else "a") for each in EIGHT if each["id"] != 5]
+    assert client.rows("t") == kept
+    ledger.optimize("db.t")
+    assert {len(values) for values in partitions(client)} == {1}
+    assert client.rows("t") == kept
+
+
+def test_a_client_deletes_rows_of_a_file_in_several_partitions(client: RestClient) -> None:
+    _, path = with_undivided_file(client)
+    made = Snapshot(client.load("t"))
+    made.delete_rows(path, BitMap([0]))
+    client.commit(client.change("t", made.updates("delete"), made.requirements()))
+    assert partitions(client) == [()]
+    assert [each[:2] for each in served(client)] == [(0, {})]
+    assert client.rows("t") == [(each["id"], "a") for each in EIGHT[1:]]
+
+
+def test_a_file_in_several_partitions_meets_reads_of_each(client: RestClient) -> None:
+    old, _ = with_undivided_file(client)
+    client.ledger.alter_table("db.t", properties={"delta.isolationLevel": "Serializable"})
+    txn = client.ledger.begin()
+    assert txn.scan("db.t", "id = 34").count() == 0
+    txn.insert("db.t", [{"id": 34, "v": "c"}])
+    append(client, old, [{"id": 35, "v": "b"}, {"id": 36, "v": "b"}])
+    with pytest.raises(ConflictError):
+        txn.commit()
 
 
 def listed_as(

@@ -20,7 +20,7 @@ from ledger.errors import ConflictError
 from spark_sink import Lake
 from tests.spark_sink.catalog.divided import check_files, divided_by, result_of
 from tests.spark_sink.catalog.sql import done, refusal, rows
-from tests.tables.test_transforms import KINDS
+from tests.tables.test_transforms import KINDS, append_undivided
 
 pytestmark = pytest.mark.spark
 
@@ -28,6 +28,7 @@ COLUMNS: Final = "id BIGINT, ts TIMESTAMP, name STRING, region STRING, price DEC
 NAMES: Final = ["id", "ts", "name", "region", "price", "d"]
 BY: Final = ["days(ts)", "bucket(16, id)", "truncate(4, name)", "region"]
 T: Final = "ledger.db.t"
+BEFORE: Final = [("update_preimage", 30)]
 VALUES: Final = (
     "SELECT id, TIMESTAMP'2025-12-30 20:00:00Z' + make_interval(0, 0, 0, 0, int(id) * 5), "
     "IF(id % 7 = 0, NULL, concat('name', id % 3)), "
@@ -306,6 +307,25 @@ def test_another_division_holds_for_new_files(lake: Lake) -> None:
     assert "must be of a column" in refusal(lake, f"ALTER TABLE {T} DROP COLUMN at")
     done(lake, f"UPDATE {T} SET name = 'new' WHERE id % 2 = 0", f"DELETE FROM {T} WHERE id = 3")
     assert rows(lake, f"SELECT count(*), count_if(name = 'new') FROM {T}") == [(79, 40)]
+    check_files(lake.ledger, "db.t")
+
+
+@pytest.mark.parametrize("grain", ["rewrite", "marks"])
+def test_a_file_may_have_rows_of_several_partitions(lake: Lake, grain: str) -> None:
+    create(lake, "days(ts), bucket(4, id)", more=f"TBLPROPERTIES ('lakeledger.rows' = '{grain}')")
+    fill(lake)
+    given = [
+        {**each.asDict(), "ts": each.ts.astimezone(UTC)} for each in made(lake, 40, 60).collect()
+    ]
+    append_undivided(lake.ledger, "db.t", given)
+    assert () in partitions(lake)
+    assert rows(lake, f"SELECT count(*), count(DISTINCT id) FROM {T}") == [(60, 60)]
+    assert rows(lake, f"SELECT id FROM {T} WHERE id = 41 AND ts > '2026-01-01'") == [(41,)]
+    assert "divided otherwise" in refusal(lake, f"SHOW PARTITIONS {T}")
+    done(lake, f"UPDATE {T} SET name = 'new' WHERE id % 2 = 0", f"DELETE FROM {T} WHERE id = 43")
+    assert rows(lake, f"SELECT count(*), count_if(name = 'new') FROM {T}") == [(59, 30)]
+    changed = rows(lake, f"SELECT _change_type, count(*) FROM {T}.changes GROUP BY 1 ORDER BY 1")
+    assert changed == [("delete", 1), ("insert", 60), ("update_postimage", 30), *BEFORE]
     check_files(lake.ledger, "db.t")
 
 

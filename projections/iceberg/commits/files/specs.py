@@ -2,7 +2,8 @@
 
 Each file of the ledger has one value for each present partition column. A file of another spec has
 them if its own partition gives them, or its bounds: then all its rows have the same value. Any
-other file is refused, for the ledger has no word for a value that differs from row to row.
+other file has no values if transforms alone divide the table, as its rows may lie in several
+partitions. It is refused for a partition column, whose value readers take from the partition.
 """
 
 from collections.abc import Mapping, Sequence
@@ -95,20 +96,24 @@ class SpecsOfTable:
     def row_values(self, spec: Given, row: FileRow) -> dict[Meaning, str | None]:
         """Return the values of a file of the table; `spec` is that of its version."""
         values = [None if text in NULLS else text for text in row.partition]
+        if not values:
+            return {}
         return dict(zip(meanings_of(spec), values, strict=True))
 
     def placed(
         self, known: Mapping[Meaning, str | None], path: str, entry: ManifestEntry | None
     ) -> Values:
-        """Return the partition of a file under the present spec.
+        """Return the partition of a file under the present spec, empty if it may lie in several.
 
         `known` are values that all its rows have, and `entry` has its bounds. Raises
-        IcebergRefusal for a file that may have rows with different values.
+        IcebergRefusal for a file that may have rows with different values of a partition column.
         """
-        found = []
-        for field in divided_by(self._present):
+        fields, found = divided_by(self._present), list[str | None]()
+        for field in fields:
             values = self._values(field, known, entry)
             if len(values) != 1:
+                if all(each.transform != IDENTITY for each in fields):
+                    return ()
                 raise bad_request(
                     f"all rows of a file must have one value of the partition field {field.name} "
                     f"of the table's spec {self._present['spec-id']}, and those of {shown(path)}, "

@@ -21,15 +21,9 @@ TESTS: Final = "LedgerCatalogTests"
 SAID_MAX: Final = 300
 # What fails because the ledger has no such thing, by test.
 NO_EXPIRY: Final = "a vacuum alone deletes what only earlier versions need"
-ONE_PARTITION: Final = "a file of an earlier spec lies in one present partition"
 OUTSIDE: Final = "files lie below the location of their table"
 NO_SOURCE: Final = "metadata files are made from the log, and are no source"
 KNOWN: Final[Mapping[str, str]] = {
-    "testConcurrentReplaceTransactionPartitionSpec()": ONE_PARTITION,
-    "testConcurrentReplaceTransactionPartitionSpec2()": ONE_PARTITION,
-    "testConcurrentReplaceTransactionPartitionSpecConflict()": ONE_PARTITION,
-    "testCompleteCreateOrReplaceTransactionReplace()": ONE_PARTITION,
-    "testCompleteReplaceTransaction()": ONE_PARTITION,
     "testCreateTableWithDefaultColumnValue()": "columns have no defaults that clients apply",
     "testLoadTableWithMissingMetadataFile(Path)": NO_SOURCE,
     "testRegisterTable()": "a registered snapshot has the time at which the ledger took it",
