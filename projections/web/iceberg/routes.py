@@ -157,6 +157,7 @@ ICEBERG_ROUTES: Final[Sequence[IcebergRoute]] = (
         *(POST, f"{TABLE}/plan", "plan_table", tables.plan_table),
         kind=forms.PlannedScan,
         body=forms.ScanWanted,
+        errors=(406,),
     ),
     change(
         *(POST, f"{PREFIX}/transactions/commit", "commit_tables", tables.commit_tables),
