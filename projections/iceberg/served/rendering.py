@@ -32,7 +32,7 @@ from projections.iceberg.served.entries import DataEntry, DeletesEntry
 from projections.iceberg.served.folding import TableFold
 from projections.iceberg.served.metadata.folder import MetadataFolder
 from projections.iceberg.served.numbers import UnservableError
-from projections.iceberg.served.own_partitions import own_partition
+from projections.iceberg.served.own_partitions import divided_by, own_partition
 from projections.iceberg.served.paths import file_text, location_of
 from projections.iceberg.served.plans.answers import Planned
 from projections.iceberg.served.shapes import ROW_IDS_FROM, TableShape
@@ -140,13 +140,22 @@ class Rendering:
                 yield self._manifest(Chunk(added), ADDED, own, folder)
             others.append(Chunk([each for each in group.entries if each not in new]))
         for gone in removed:
-            shown = [each for each in gone.entries if not self._shape(each).problem]
+            shown = [each for each in gone.entries if self._shows_removal(each, snapshot)]
             if shown:
                 kept = gone if len(shown) == len(gone) else Chunk(shown)
                 yield self._manifest(kept, DELETED, own, folder)
         others += [each for each in chunks.recent if each.first[0] != snapshot.version]
         for chunk in (*chunks.older, *others):
             yield self._standing(chunk, own, folder)
+
+    def _shows_removal(self, entry: Entry, snapshot: ServedSnapshot) -> bool:
+        """Return whether a snapshot lists a file that it removed.
+
+        DuckDB ends with an abort where the spec of the file takes a column that is gone.
+        """
+        shape = self._shape(entry)
+        columns = {each["id"] for each in snapshot.shown.shape.schema["fields"]}
+        return not shape.problem and {each.source for each in divided_by(shape.spec)} <= columns
 
     def _standing(self, chunk: Chunk[Entry], own: Context, folder: MetadataFolder) -> ManifestFile:
         """Return the manifest of files that a snapshot keeps."""

@@ -181,3 +181,13 @@ def test_a_client_appends_under_an_earlier_spec(lake: Served) -> None:
     assert [task.file.spec_id for task in tasks] == [0]
     late.delete("id = 3")
     assert agreed(lake, TABLE, without=NULL_PARTS) == of((1, "a"), (2, "b"), (4, "c"), (5, None))
+
+
+def test_removed_files_of_columns_that_are_gone_are_read_past(lake: Served) -> None:
+    """DuckDB would end with an abort if the snapshot listed them."""
+    by = ["bucket(4, id)"]
+    lake.ledger.create_table(TABLE, PLAIN, partition_columns=by)
+    lake.ledger.append(TABLE, rows((1, "a"), (2, "b")))
+    lake.ledger.alter_table(TABLE, partition_columns=[], columns=PLAIN[1:])
+    lake.ledger.overwrite(TABLE, [{"name": "z"}])
+    assert agreed(lake, TABLE) == texts([{"name": "z"}])
