@@ -44,6 +44,17 @@ def test_stale_appends_all_win(client: RestClient) -> None:
     assert len(client.load("t")["snapshots"]) == 4
 
 
+def test_a_stale_append_loses_where_the_level_is_serializable(client: RestClient) -> None:
+    """The protocol does not say what the client read: a MERGE that finds no row appends too."""
+    stale = client.create("t", properties={"delta.isolationLevel": "Serializable"})
+    client.append("t", stale, [{"id": 1, "v": "a"}])
+    with pytest.raises(IcebergRefusal) as refused:
+        client.append("t", stale, [{"id": 1, "v": "b"}])
+    assert refused.value.code == 409
+    client.append("t", client.load("t"), [{"id": 2, "v": "b"}])
+    assert client.rows("t") == [(1, "a"), (2, "b")]
+
+
 def test_an_append_to_a_snapshot_that_is_not_listed_any_more_wins(client: RestClient) -> None:
     first = client.create("t")
     client.append("t", first, [{"id": 0, "v": "x"}])

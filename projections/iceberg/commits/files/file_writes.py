@@ -1,6 +1,8 @@
 """What a commit does to the files of one table: adds, removals and marks, and how it is judged.
 
-- Files that are only added depend on nothing, whatever the client had seen: a blind insert.
+- Files that are only added depend on nothing, whatever the client had seen: a blind insert. A table
+  of the level Serializable is the exception, for the protocol does not say what the client read: a
+  MERGE that finds no row is such a commit too.
 - Rows that move to other files (`replace`) meet removals of the same files alone.
 - Any other change depends on the whole table as of the client's snapshot. With the isolation level
   `snapshot` in all of Iceberg's properties it meets changes of the same files, or rows, alone.
@@ -13,6 +15,7 @@ from typing import Final, Literal
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.core.rows.bitmaps import RowSet
+from ledger.core.state.traits import traits_of
 from ledger.log.wire.file_list import AddFile
 from ledger.properties.known_properties import asks_for_marks
 from ledger.reads.port import FileRow
@@ -65,7 +68,7 @@ def judgement_of(
     """Return what a commit with some new snapshots depends on."""
     operations = {each.operation for each in chain}
     if operations == {"append"} and change.only_adds:
-        return "blind"
+        return "whole" if traits_of(definition).level == "Serializable" else "blind"
     if operations == {"replace"}:
         return "same"
     held = properties(definition)
