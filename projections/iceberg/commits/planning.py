@@ -4,6 +4,7 @@ Most refusals come from here, and leave nothing in the log.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
@@ -12,7 +13,7 @@ from ledger.definitions.definitions import TableChanges, changed_definition, tab
 from ledger.iceberg.manifests.avro_schemas import SEQUENCES_FROM
 from ledger.iceberg.schemas import format_version
 from ledger.properties.column_mapping import PUBLISH, is_mapped, is_published
-from ledger.reads.port import Reads, TableRow
+from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.snapshot.reading import TableFiles
 from projections.iceberg.commits.definitions.definition_changes import (
     NewTable,
@@ -102,7 +103,7 @@ class TablePlan(NamedTuple):
                 sink.remove_files(row, writes.removes, operation=writes.operation, read_at=at)
             if writes.marks:
                 sink.mark_rows(row, writes.marks, operation=writes.operation, read_at=at)
-            if writes.adds:
+            if writes.adds or writes.keeps:
                 sink.add_files(row, writes.adds, operation=writes.operation)
         if self.head is not None:
             sink.note(row, NOTE, noted(self.head))
@@ -244,6 +245,9 @@ class Planner:
                 "without files, and removes some"
             )
         then = self._table.files_at(base.version) if needs_base and base.version is not None else {}
+        may_keep = self._asked.is_replaced and not found.deletes
+        kept = self._kept(files.paths, found) if may_keep else {}
+        found = replace(found, added={k: v for k, v in found.added.items() if k not in kept})
         FilesNow(self._table, files.paths, self._reads).check_new(found.added)
         made = WritesOfTable(
             files,
@@ -258,8 +262,20 @@ class Planner:
             self._check_published(definition, has_renames=has_renames)
             check_names(files.storage, definition, schema, found.added, has_renames=has_renames)
         if self._asked.is_replaced:
-            return FileWrites("whole", REPLACED, made.adds, self._emptied().removes)
+            kept_rows = {row.path for row in kept.values()}
+            gone = [row for row in self._emptied().removes if row.path not in kept_rows]
+            return FileWrites("whole", REPLACED, made.adds, gone, keeps=bool(kept))
         return made
+
+    def _kept(self, paths: TablePaths, found: Difference) -> Mapping[str, FileRow]:
+        """Return the files that a new form of the table has again, as far as their size tells."""
+        live = FilesThen(paths, self._table.files_at(self._table.version))
+        rows = ((key, live.get(key), entry) for key, entry in found.added.items())
+        return {
+            key: row
+            for key, row, new in rows
+            if row is not None and not row.vector and row.size == new.entry.size
+        }
 
 
 def checked_chain(change: TableChange, current: int | None = None) -> Sequence[AskedSnapshot]:

@@ -207,6 +207,22 @@ def test_create_or_replace_without_rows_empties_the_table(client: RestClient) ->
     assert client.rows("t") == []
 
 
+def test_create_or_replace_may_keep_a_file(client: RestClient) -> None:
+    """The file stays, and the version has the snapshot of the client."""
+    first = client.create("t")
+    client.append("t", first, [{"id": 1, "v": "a"}])
+    client.append("t", first, [{"id": 2, "v": "b"}])
+    made = Snapshot({**client.load("t"), "current-snapshot-id": None})
+    kept = Snapshot(client.load("t")).live()[0]
+    made.added.append(kept)
+    replace = {"action": "remove-snapshot-ref", "ref-name": "main"}
+    client.commit(client.change("t", [replace, *made.updates("append")]))
+    assert client.load("t")["current-snapshot-id"] == made.id
+    assert [file.path for file in client.ledger.read("db.t").files] == [
+        kept.path.removeprefix(f"{made.location}/")
+    ]
+
+
 def test_create_or_replace_twice_at_once_is_judged(client: RestClient) -> None:
     client.append("t", client.create("t"), [{"id": 1, "v": "a"}])
     metadata = {**client.load("t"), "current-snapshot-id": None}

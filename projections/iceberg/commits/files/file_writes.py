@@ -48,6 +48,7 @@ class FileWrites:
         adds: files to add, also files again under another vector.
         removes: files to remove.
         marks: rows to delete of files that stay.
+        keeps: whether a table that is replaced keeps files, which makes a version too.
     """
 
     judgement: Judgement
@@ -55,11 +56,12 @@ class FileWrites:
     adds: list[AddFile] = field(default_factory=list)
     removes: list[FileRow] = field(default_factory=list)
     marks: list[tuple[FileRow, RowSet]] = field(default_factory=list)
+    keeps: bool = False
 
     @property
     def is_empty(self) -> bool:
-        """Whether no file changes."""
-        return not (self.adds or self.removes or self.marks)
+        """Whether they make no version."""
+        return not (self.adds or self.removes or self.marks or self.keeps)
 
 
 def judgement_of(

@@ -31,7 +31,6 @@ KNOWN: Final[Mapping[str, str]] = {
     "testRemoveUnusedSchemas(boolean)[2]": NO_EXPIRY,
     "testRemoveUnusedSpec(boolean)[1]": NO_EXPIRY,
     "testRemoveUnusedSpec(boolean)[2]": NO_EXPIRY,
-    "testReplaceTableKeepsSnapshotLog()": "a path is never used for a second file",
     "testCatalogWithCustomMetricsReporter()": OUTSIDE,
     "testCompleteCreateTransactionMultipleSchemas()": OUTSIDE,
 }
