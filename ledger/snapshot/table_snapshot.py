@@ -112,19 +112,20 @@ class TableSnapshot:
         They are divided as the file is: a file without partition values may have rows of several
         partitions.
         """
-        found = self._schema_when_added(file)
+        if not file.added or file.added > self.position:
+            found = self._own_schema(file)
+        elif self.definition is self.row.definition and file.added >= self.row.changed:
+            found = self.schema
+        else:
+            found = self._schema_at(file.added)
         return found if file.partition or not found.partition_columns else found.undivided
 
-    def _schema_when_added(self, file: FileRow) -> "TableSchema":
-        if not file.added or file.added > self.position:
-            return self._own_schema(file)
-        if self.definition is self.row.definition and file.added >= self.row.changed:
-            return self.schema
-        found = self._schemas.get(file.added)
+    def _schema_at(self, position: int) -> "TableSchema":
+        found = self._schemas.get(position)
         if found is None:
-            then = self.reads.definition(self.row.table, file.added)
+            then = self.reads.definition(self.row.table, position)
             found = self.schema if then is None else self._schema(then)
-            self._schemas[file.added] = found
+            self._schemas[position] = found
         return found
 
     def condition(self, where: Node | None) -> Node:

@@ -95,7 +95,6 @@ def added_files(
     list.
     """
     spell, is_same = speller(columns), data_change is True
-    may_have_none = all(parse_transform(each.name) is not None for each in columns or ())
     for each in several(files):
         given = each if isinstance(each, AddFile) else lone(each)
         if given is None:
@@ -104,8 +103,7 @@ def added_files(
             )
         path = path_of(given.path)
         values = in_order(path, given.partition)
-        is_undivided = may_have_none and not values
-        if columns is not None and len(values) != len(columns) and not is_undivided:
+        if columns is not None and len(values) != len(columns) and not may_lack(values, columns):
             names = ", ".join(column.name for column in columns)
             raise ValueError(
                 f"file {path} must have one partition value per column ({names or 'no column'}), "
@@ -120,6 +118,11 @@ def added_files(
         )
         file = added(path, partition, size, modified, *given[4:])
         yield file if is_same else file._replace(data_change=file.data_change and data_change)
+
+
+def may_lack(values: Sequence[Any], columns: Columns) -> bool:
+    """Return whether a file may have no partition values: transforms alone divide its table."""
+    return not values and all(parse_transform(each.name) is not None for each in columns)
 
 
 def lone(path: object) -> AddFile | None:
