@@ -163,9 +163,9 @@ class ChangeFeed:
         after, newest = self.after, self._newest()
         while True:
             while after < newest:
-                page = self._page(after, newest)
-                yield from page
-                after = page[-1].version
+                last = min(newest, after + VERSIONS)
+                yield from self._page(after, last)
+                after = last
             if not self._follow:
                 return
             newest = self._wait(after)
@@ -203,10 +203,11 @@ class ChangeFeed:
         found = self._reads.version_row(self.table.table)
         return -1 if found is None else found.version
 
-    def _page(self, after: int, newest: int) -> list[CommitChanges]:
-        """Return the next commits."""
-        table, last = self.table.table, min(newest, after + VERSIONS)
-        versions = self._reads.versions(table, last - after, below=last + 1)[::-1]
+    def _page(self, after: int, last: int) -> list[CommitChanges]:
+        """Return the commits behind one version up to another, of which a cut leaves some out."""
+        table = self.table.table
+        newest_first = self._reads.versions(table, last - after, below=last + 1)
+        versions = [each for each in newest_first[::-1] if each.version > after]
         check_readable(self._reads, table, versions)
         changes = self._reads.file_changes(table, after + 1, last, FILES)
         known = {version: list(found) for version, found in groupby(changes, attrgetter("version"))}

@@ -176,13 +176,16 @@ def newest_version(reads: Reads, row: TableRow, position: int) -> int:
 
 
 def versions(reads: Reads, row: TableRow, before: int, newest: int) -> Iterator[VersionRow]:
-    """Yield the versions of a table behind one up to another, newest first."""
+    """Yield the versions of a table behind one up to another, newest first.
+
+    A cut of the log leaves versions out, so a page may reach further down.
+    """
     below = newest + 1
     while below > before + 1:
         page = reads.versions(row.table, min(PAGE, below - before - 1), below=below)
         if not page:
             return
-        yield from page
+        yield from (each for each in page if each.version > before)
         below = page[-1].version
 
 

@@ -1,5 +1,7 @@
 """Rows over a log that lost its end and was cut: they say what a state in memory says."""
 
+from itertools import islice
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,7 +9,9 @@ from hypothesis import strategies as st
 from ledger.core.decide.cut import beyond, seen_in
 from ledger.errors import SnapshotTooOldError
 from ledger.reads.port import Reached
+from ledger.snapshot.changes import VERSIONS, ChangeFeed
 from projections.queries import StoreReads
+from projections.reads.lake_diff import versions
 from tests.core.cutting import all_taken_up, cut, filled, shortened
 from tests.core.histories import Step, played, steps
 from tests.driver import Driver
@@ -46,6 +50,39 @@ def test_same_files(history: list[Step], keep: float) -> None:
     short = cut_log(filed(history), keep, 5, taken=True)
     rows = StoreReads(rows_of(short).reader())
     assert answers(rows, short) == answers(StateReads(short.log), short)
+
+
+@pytest.mark.parametrize("margin", [3, 3 * VERSIONS])
+@pytest.mark.parametrize("after", [-1, 2, 3])
+def test_changes_and_differences_over_a_cut_have_each_version_once(margin: int, after: int) -> None:
+    """The versions that were lost leave a gap, behind which the numbers go on."""
+    whole = Driver()
+    session = whole.open_session()
+    table = whole.create_table(session, "planes")
+    commits(whole, session, table, 3)
+    short = shortened(whole, len(whole.records))
+    cut(short, beyond(seen_in(whole.state, whole.head.epoch), margin))
+    list(filled(short))
+    list(all_taken_up(short))
+    commits(short, short.open_session("bob"), table, 2)
+
+    reads = StoreReads(rows_of(short).reader())
+    row = reads.table(table)
+    assert row is not None
+    known = sorted(each.version for each in reads.versions(table, 100))
+    wanted = [version for version in known if version > after]
+    feed = islice(ChangeFeed(reads, row, after), 2 * len(known))
+    assert [each.version for each in feed] == wanted
+    found = versions(reads, row, after, known[-1])
+    assert [each.version for each in found] == wanted[::-1]
+
+
+def commits(driver: Driver, session: int, table: int, count: int) -> None:
+    """Commit inserts, a version each."""
+    for _ in range(count):
+        txn = driver.open_txn(session)
+        driver.allocate(session, [txn], [table])
+        driver.commit(session, txn)
 
 
 def test_what_was_lost_is_told() -> None:
