@@ -117,8 +117,10 @@ class ServedTable:
         With `refs` only the newest snapshot is listed. Raises StorageError if the storage refuses
         to take files.
         """
-        for each in self._earlier:
-            self._ensure_earlier(each)
+        # Another thread may fold the table further meanwhile.
+        with self._lock:
+            for each in self._earlier:
+                self._ensure_earlier(each)
         return self._metadata(self._listed[-1:] if snapshots == "refs" else self._listed)
 
     def _manifest_list(self, snapshot: ServedSnapshot) -> str:
