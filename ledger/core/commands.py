@@ -369,6 +369,23 @@ class ForgetAborted(NamedTuple):
     write_ids: Sequence[int]
 
 
+class TrimLog(NamedTuple):
+    """Let the events below a position leave the log; the first event that stays is `below`.
+
+    `archive` is the place of a backup that holds them, in the words of its owner. `image` is the
+    position of verified rows there, from which a reader goes on, and `digest` that of their bytes.
+    """
+
+    session: int
+    n: int
+    not_after: int
+    below: int
+    archive: str
+    image: int
+    digest: bytes
+    reason: str
+
+
 class Unreadable(NamedTuple):
     """A command record that no schema can decode; it is answered with a refusal."""
 
@@ -391,5 +408,6 @@ SessionCommand = (
     | CommitTxn
     | AbortTxn
     | ForgetAborted
+    | TrimLog
 )
 Command = OpenSession | SessionCommand | Unreadable

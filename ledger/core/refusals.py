@@ -39,6 +39,7 @@ class Reason(StrEnum):
     APP_VERSIONS_DISAGREE = "AppVersionsDisagree"
     STAGED_WRITES_DIFFER = "StagedWritesDiffer"
     LOST_BY_CUT = "LostByCut"
+    LOG_HELD = "LogHeld"
 
 
 def refuse(reason: Reason, message: str, subject: int = 0) -> CommandRefused:

@@ -24,6 +24,7 @@ LedgerError
 │   ├── SnapshotTooOldError  the plan or the list is older than the history still kept
 │   ├── AppVersionsDisagreeError  some tables have an application's version, others not
 │   ├── LostByCutError       the base of the command was lost when the log was cut
+│   ├── LogHeldError         an open txn needs the events that a trim would take
 │   ├── StagedWritesDifferError   the staged chunks are not the chunks the commit names
 │   └── ConflictError        an earlier commit won; the txn is aborted, with evidence
 │       ├── ConcurrentAppendException       ├── ConcurrentDeleteReadException
@@ -44,6 +45,7 @@ LedgerError
 │   ├── FencedError          another sequencer leads
 │   ├── OffsetGoneError      records were removed before they were read
 │   ├── LogDamagedError      the log holds bytes that no sequencer can have written
+│   ├── LogTrimmedError      the events were trimmed from the log, and are in an archive
 │   ├── EventsLostError      the events are gone, and traces of the ledger are left
 │   └── RestoreUnfinishedError   a restore of the log from a backup is not finished
 ├── StateBrokenError         the state breaks an invariant: a fault of the program

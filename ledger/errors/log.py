@@ -74,6 +74,17 @@ class LogDamagedError(LogError):
         self.position, self.what = position, what
 
 
+class LogTrimmedError(LogError):
+    """The wanted events were trimmed from the log; `archive` is the place of a backup with them.
+
+    `below` is the position of the first event that is still in the log.
+    """
+
+    def __init__(self, message: str, *, below: int, archive: str) -> None:
+        super().__init__(message)
+        self.below, self.archive = below, archive
+
+
 class StateBrokenError(LedgerError):
     """The state of a domain breaks an invariant: a fault of the program."""
 

@@ -50,6 +50,12 @@ class LostByCutError(RefusedError):
     retry_anew = True
 
 
+class LogHeldError(RefusedError):
+    """An open txn holds events that a trim would take from the log; `subject` is the txn."""
+
+    retry_unchanged = True
+
+
 class OutcomeUnknownError(LedgerError):
     """No answer came in time; the command may or may not be executed.
 

@@ -28,6 +28,7 @@ from ledger.errors import (
     ConflictError,
     LedgerError,
     LimitExceededError,
+    LogHeldError,
     LostByCutError,
     MetadataChangedException,
     NamespaceExistsError,
@@ -134,6 +135,7 @@ ROWS: Final[Mapping[str, RefusalAdvice]] = {
     Reason.LOST_BY_CUT: RefusalAdvice(
         LostByCutError, "Connect anew, look up what was committed, and do the work again"
     ),
+    Reason.LOG_HELD: RefusalAdvice(LogHeldError, "End that txn, then trim again"),
     Reason.STAGED_WRITES_DIFFER: RefusalAdvice(
         StagedWritesDifferError, "Abort the txn and do its work again in a new one"
     ),

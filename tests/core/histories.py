@@ -33,6 +33,7 @@ from ledger.core.commands import (
     Property,
     RenameTable,
     TableWrite,
+    TrimLog,
     Unreadable,
 )
 from ledger.core.events.events import CommandsMoved, Event, Resigned
@@ -241,6 +242,14 @@ def namespace(player: Player, draw: Draw) -> Command:
     )
 
 
+def trim(player: Player, draw: Draw) -> Command:
+    """Let some of the events leave the log."""
+    newest = player.driver.state.position
+    below = newest - draw.below(30)
+    asks = player.asks(draw, player.session(draw))
+    return TrimLog(*asks, below, "archive", min(newest, below + draw.below(3)), b"digest", "room")
+
+
 def table_write(player: Player, draw: Draw) -> TableWrite:
     """Return one part of a commit."""
     writes = [coarse(draw) for _ in range(draw.of((1, 1, 2, 0)))]
@@ -329,6 +338,7 @@ COMMANDS: dict[str, Callable[[Player, Draw], Command]] = {
     "rename": rename,
     "drop": drop,
     "namespace": namespace,
+    "trim": trim,
     "forget": forget,
     "repeat": repeat,
     "close_session": close_session,

@@ -23,6 +23,7 @@ from tests.core.test_decide_footprints import REFUSALS as FOOTPRINTS
 from tests.core.test_decide_namespaces import REFUSALS as NAMESPACES
 from tests.core.test_decide_stage import REFUSALS as STAGES
 from tests.core.test_decide_tables import REFUSALS as TABLES
+from tests.core.test_decide_trimming import TRIMS
 from tests.core.test_decide_txns import REFUSALS as TXNS
 from tests.driver import NEVER, STARTED_AT, Driver
 
@@ -115,6 +116,7 @@ def test_a_ledger_that_is_not_created_yet_opens_no_session() -> None:
 
 def test_every_reason_has_a_row() -> None:
     tables = [REFUSALS, TXNS, ABORTS, ALTERS, COMMIT, FOOTPRINTS, STAGES, TABLES, NAMESPACES]
+    tables.append(TRIMS)
     hit = {row.reason for table in tables for row in table}
 
     # Two stand alone: the one above needs a ledger without a genesis, the other a log that was cut.

@@ -36,6 +36,7 @@ from ledger.core.commands import (
     TableDefinition,
     TableWrite,
     ToldColumn,
+    TrimLog,
 )
 from ledger.core.events.events import (
     AbortedForgotten,
@@ -48,6 +49,7 @@ from ledger.core.events.events import (
     Fenced,
     LedgerCreated,
     LogCut,
+    LogTrimmed,
     NamespaceChanged,
     Resigned,
     SessionClosed,
@@ -178,6 +180,7 @@ COMMANDS: tuple[Any, ...] = (
     CommitTxn(*ASKER, 64, WRITES, "Serializable"),
     AbortTxn(*ASKER, 64, "cancelled", [5]),
     ForgetAborted(*ASKER, [], 5, [300, 301]),
+    TrimLog(*ASKER, 900, "s3://lake/backup", 950, NONCE, "keep 30 days"),
 )
 EVENTS: tuple[Any, ...] = (
     Fenced(NONCE, "sequencer-1", 12, 10),
@@ -197,6 +200,7 @@ EVENTS: tuple[Any, ...] = (
     TableRenamed(5, 1, 300, 990, "lake", "departures"),
     TableDropped(5, 2, 300, 990),
     NamespaceChanged(990, "lake", "air.north", "alter", [Property("comment", "flights")]),
+    LogTrimmed(900, "s3://lake/backup", 950, NONCE, "keep 30 days"),
     TableAltered(5, 1, 300, 990, True, 18, AT, DEFINITION, "ADD COLUMNS"),  # noqa: FBT003
     WritesStaged(6, 1, CHUNK),
     TxnCommitted("default", False, COMMITTED, READS, "Serializable"),  # noqa: FBT003

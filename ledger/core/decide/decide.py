@@ -26,9 +26,10 @@ from ledger.core.commands import (
     RenameTable,
     SessionCommand,
     StageWrites,
+    TrimLog,
     Unreadable,
 )
-from ledger.core.decide import candidate, namespaces
+from ledger.core.decide import candidate, namespaces, trimming
 from ledger.core.decide import commit as decide_commit
 from ledger.core.decide import tables as decide_tables
 from ledger.core.decide import txns as decide_txns
@@ -114,7 +115,9 @@ def check_session(session: Session, command: SessionCommand, now: int) -> None:
         )
 
 
-def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  # noqa: C901, PLR0911
+def dispatch(  # noqa: C901, PLR0911, PLR0912 - a case for each kind
+    state: DomainState, command: SessionCommand, now: int
+) -> Answer:
     """Return the decision for the command's kind; raises Refused."""
     match command:
         case CommitTxn():
@@ -141,6 +144,8 @@ def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  
             return namespaces.change(state, command)
         case CloseSession():
             return decide_txns.close_session(state, command)
+        case TrimLog():
+            return trimming.trim(state, command)
 
 
 def open_session(state: DomainState, command: OpenSession, now: int) -> Answer:

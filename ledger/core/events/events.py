@@ -104,6 +104,20 @@ class LogCut(NamedTuple):
     reason: str
 
 
+class LogTrimmed(NamedTuple):
+    """Events below the position `below` may be gone from the log; an archive holds them.
+
+    `archive` is the place of that backup, `image` the position of verified rows in it, `digest`
+    that of their bytes.
+    """
+
+    below: int
+    archive: str
+    image: int
+    digest: bytes
+    reason: str
+
+
 class SessionOpened(NamedTuple):
     """A session opened; its number is the position of this event."""
 
@@ -291,6 +305,7 @@ Answer = (
     | TxnCommitted
     | TxnAborted
     | AbortedForgotten
+    | LogTrimmed
     | CommandRepeated
     | CommandRefused
 )

@@ -18,6 +18,7 @@ from ledger.core.events.events import (
     Fenced,
     LedgerCreated,
     LogCut,
+    LogTrimmed,
     NamespaceChanged,
     Resigned,
     SessionClosed,
@@ -36,7 +37,7 @@ from ledger.core.events.events import (
 from ledger.core.evolve import commits as evolve_commits
 from ledger.core.evolve import tables as evolve_tables
 from ledger.core.evolve import txns as evolve_txns
-from ledger.core.state.domain import Cut, DomainState
+from ledger.core.state.domain import Cut, DomainState, TrimmedLog
 from ledger.core.state.namespaces import Namespace
 from ledger.core.state.sessions import Answered, Session
 
@@ -203,11 +204,19 @@ def log_cut(state: DomainState, control: Control, body: LogCut) -> None:
     state.sessions.add(Session(control.position, nonce, body.author, "", RECOVER, lease_ms))
 
 
+def log_trimmed(state: DomainState, control: Control, body: LogTrimmed) -> None:
+    """Note from where on the log holds events for certain."""
+    if not body.below <= control.position or body.image < body.below - 1:
+        raise AssertionError(f"a trim below {body.below} at {control.position}")
+    state.trimmed = TrimmedLog(control.position, *body[:-1])
+
+
 CHANGES: dict[type, Callable[[DomainState, Control, Any], None]] = {
     Fenced: unchanged,
     Resigned: unchanged,
     CommandsMoved: commands_moved,
     LogCut: log_cut,
+    LogTrimmed: log_trimmed,
     CommandRepeated: unchanged,
     CommandRefused: unchanged,
     LedgerCreated: ledger_created,
@@ -249,6 +258,7 @@ ANSWERING = frozenset(
         TableRenamed,
         TableDropped,
         NamespaceChanged,
+        LogTrimmed,
         WritesStaged,
         TxnCommitted,
         TxnAborted,

@@ -30,7 +30,7 @@ from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
 from ledger.core.evolve.tables import note_forgettable
-from ledger.core.state.domain import Cut, DomainState
+from ledger.core.state.domain import Cut, DomainState, TrimmedLog
 from ledger.core.state.namespaces import Namespace
 from ledger.core.state.sessions import Answered, Session
 from ledger.core.state.tables import Change, Pending, Progress, Table, name_key
@@ -169,6 +169,8 @@ def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
     # Left out if there are none, so that checkpoints of most ledgers keep their earlier bytes.
     if state.namespaces.by_name:
         form["namespaces"] = [list(each) for _, each in sorted(state.namespaces.by_name.items())]
+    if state.trimmed is not None:
+        form["trimmed"] = [*state.trimmed[:-1], state.trimmed.digest.hex()]
     return {**form, "cuts": [cut_form(cut) for cut in state.cuts]} if state.cuts else form
 
 
@@ -253,6 +255,9 @@ def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
     state.commands_topic = form["commands_topic"]
     state.catalogs = set(form["catalogs"])
     state.cuts = [cut_from(each) for each in form.get("cuts", ())]
+    if "trimmed" in form:
+        *trimmed, digest = form["trimmed"]
+        state.trimmed = TrimmedLog(*trimmed, bytes.fromhex(digest))
     for catalog, name, properties, changed in form.get("namespaces", ()):
         known = [Property(*each) for each in properties]
         state.namespaces.put(Namespace(catalog, name, known, changed))

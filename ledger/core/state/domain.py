@@ -5,6 +5,7 @@ Only `evolve` changes it, in place, and one fold owns it. `decide` and `housekee
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.events.events import Control, LedgerCreated
@@ -30,11 +31,21 @@ class Cut:
     floors: Mapping[int, tuple[int, int]]
 
 
+class TrimmedLog(NamedTuple):
+    """The last trim of the log: its position, and what its event said."""
+
+    position: int
+    below: int
+    archive: str
+    image: int
+    digest: bytes
+
+
 @dataclass(slots=True)
 class DomainState:
     """Everything a decision may depend on; `position` and `at` are of the last event.
 
-    `cuts` are in order, oldest first.
+    `cuts` are in order, oldest first. `trimmed` is None while all events are in the log.
     """
 
     position: int = 0
@@ -50,6 +61,7 @@ class DomainState:
     namespaces: Namespaces = field(default_factory=Namespaces)
     winners: ConflictIndex = field(default_factory=ConflictIndex)
     cuts: list[Cut] = field(default_factory=list)
+    trimmed: TrimmedLog | None = None
     # A cache, not part of the state: predicates in compiled form.
     predicates: Predicates = field(default_factory=Predicates, compare=False, repr=False)
 

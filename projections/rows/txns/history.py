@@ -20,6 +20,7 @@ from ledger.core.events.events import (
     CommandRepeated,
     CommandsMoved,
     LogCut,
+    LogTrimmed,
     SessionClosed,
     TxnAborted,
     TxnCommitted,
@@ -166,5 +167,6 @@ SAID: Final[Mapping[type, Callable[[EventFields, Applied, Any], None]]] = {
     CommandRepeated: because,
     CommandsMoved: because,
     LogCut: because,
+    LogTrimmed: because,
 }
 ROWS: Final[Mapping[type, Rows]] = dict.fromkeys(EVERY, rows)
