@@ -38,7 +38,12 @@ TRIMS = [
         Reason.COMMAND_INVALID, "digest", lambda s: trim(s, 2, digest=bytes(DIGEST_BYTES_MAX + 1))
     ),
     Refusal(Reason.COMMAND_INVALID, "below position 3", again),
-    Refusal(Reason.LOG_HELD, "is open since position", lambda s: trim(s, s.state.position)),
+    Refusal(
+        Reason.LOG_HELD,
+        "is open since position",
+        lambda s: trim(s, s.state.position),
+        lambda s: min(s.state.txns.open.values(), key=lambda txn: txn.opened).txn,
+    ),
 ]
 test_refused = refuses(TRIMS)
 

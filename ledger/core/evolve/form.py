@@ -256,8 +256,8 @@ def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
     state.catalogs = set(form["catalogs"])
     state.cuts = [cut_from(each) for each in form.get("cuts", ())]
     if "trimmed" in form:
-        *trimmed, digest = form["trimmed"]
-        state.trimmed = TrimmedLog(*trimmed, bytes.fromhex(digest))
+        position, below, archive, image, digest = form["trimmed"]
+        state.trimmed = TrimmedLog(position, below, archive, image, bytes.fromhex(digest))
     for catalog, name, properties, changed in form.get("namespaces", ()):
         known = [Property(*each) for each in properties]
         state.namespaces.put(Namespace(catalog, name, known, changed))
