@@ -39,9 +39,9 @@ class Acceptor:
         self.dropped: Counter[Verdict] = Counter()
         self._rule = rule
 
-    def anew(self) -> "Acceptor":
-        """Return an acceptor with the same rule for the start of a log."""
-        return Acceptor(LogHead(), self._rule)
+    def anew(self, head: LogHead) -> "Acceptor":
+        """Return an acceptor with the same rule for the log behind a head."""
+        return Acceptor(head, self._rule)
 
     def take(self, framed: bytes) -> Event | None:
         """Return the event with its place in the log, or None if the record does not count.

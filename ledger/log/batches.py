@@ -17,6 +17,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.passed_over import cut_in, is_passed_over
 from ledger.log.port import READ_MAX, Log, LogReader, Record, Topic
 from ledger.log.restored import read_restored, unfinished
+from ledger.log.trimmed import check_whole, start_of, trimmed
 from ledger.log.wire.codec import record_kind
 
 # The time that a broker may take to come back.
@@ -58,9 +59,12 @@ class BatchAcceptor:
         """
         start, end = self._log.ends(Topic.EVENTS)
         if self.offset == 0:
-            check_beginning(start)
+            check_whole(self._log)
             return self._log.reader(Topic.EVENTS, 0)
-        if not start < self.offset <= end:
+        if self.offset <= start:
+            self._check_trim()
+            return self._log.reader(Topic.EVENTS, self.offset)
+        if self.offset > end:
             raise not_where_it_was(self.acceptor)
         reader = self._log.reader(Topic.EVENTS, self.offset - 1)
         try:
@@ -114,6 +118,19 @@ class BatchAcceptor:
         if self.offset:
             self.open().close()
 
+    def _check_trim(self) -> None:
+        """Check that the log begins where this reader is; raises as `open`, and LogTrimmedError."""
+        begun = start_of(self._log)
+        if begun.mark is None or self.offset > begun.offset:
+            raise not_where_it_was(self.acceptor)
+        if self.offset < begun.offset:
+            raise trimmed(begun.mark)
+        if (begun.head.position, begun.head.chain) != (
+            self.acceptor.head.position,
+            self.acceptor.head.chain,
+        ):
+            raise not_where_it_was(self.acceptor)
+
     def _check_cut(self, record: Record) -> None:
         """Check that a cut that does not count passes over no record that was read as sound.
 
@@ -124,8 +141,10 @@ class BatchAcceptor:
         passed = [each.offset for cut in cut_in(record.value) for each in cut.passed]
         if not passed or min(passed) >= self.offset or self._is_again:
             return
-        again = BatchAcceptor(self._log, self.acceptor.anew(), 0, self.passed, is_again=True)
-        with closing(self._log.reader(Topic.EVENTS, 0)) as reader:
+        begun = start_of(self._log)
+        acceptor = self.acceptor.anew(begun.head)
+        again = BatchAcceptor(self._log, acceptor, begun.offset, self.passed, is_again=True)
+        with closing(self._log.reader(Topic.EVENTS, begun.offset)) as reader:
             while (left := record.offset - reader.next_offset()) > 0:
                 records = reader.read(min(left, READ_MAX), CONFIRM_S)
                 if not records:
@@ -167,12 +186,6 @@ def damaged_at(offset: int, damage: LogDamagedError) -> LogDamagedError:
         f"{damage.what} (the record at offset {offset}). If it came into the topic by mistake, "
         f"lakeledger recover --pass-over {offset} lets all readers continue after it",
     )
-
-
-def check_beginning(start: int) -> None:
-    """Raise LogDamagedError if the first event is gone."""
-    if start != 0:
-        raise LogDamagedError(1, f"the first record left is at offset {start}, history is gone")
 
 
 def check_topic(log: Log, created: LedgerCreated) -> None:

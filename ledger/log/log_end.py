@@ -2,12 +2,12 @@
 
 from contextlib import closing
 
-from ledger.core.acceptance import LogHead
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import read_newest_head
 from ledger.log.port import PATIENCE_S, READ_MAX, Log, Topic
+from ledger.log.trimmed import begun_at
 
 
 def last_position(log: Log, domain: int) -> int:
@@ -17,7 +17,7 @@ def last_position(log: Log, domain: int) -> int:
     newest checkpoint on. Raises as every reader does, and LogUnavailableError if the broker is
     unreachable.
     """
-    head, offset = read_newest_head(log, domain) or (LogHead(), 0)
+    head, offset = read_newest_head(log, domain) or begun_at(log, domain)
     end = log.ends(Topic.EVENTS)[1]
     batches = BatchAcceptor(log, Acceptor(head), offset)
     with closing(batches.open()) as reader:

@@ -16,10 +16,11 @@ from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.errors import LogDamagedError
 from ledger.log.acceptor import Acceptor
-from ledger.log.batches import BatchAcceptor, check_beginning
+from ledger.log.batches import BatchAcceptor
 from ledger.log.beginning import check_not_lost
 from ledger.log.checkpoints import digest
 from ledger.log.port import PATIENCE_S, READ_MAX, Log, LogReader, Record, Topic
+from ledger.log.trimmed import LogStart, check_whole
 
 Progress = Callable[[int, int], None]
 
@@ -30,6 +31,7 @@ class Replay:
     `acceptor` counts dropped records, `end` is the offset at which the pass stops. `progress` is
     called with the offset reached and the end, after each batch. Records at the offsets `passed` do
     not count; `dropped` is called with each record that does not count, and the position before it.
+    It begins with the first event of the ledger, or where a trimmed log begins, if that is `begun`.
     """
 
     def __init__(
@@ -38,25 +40,29 @@ class Replay:
         progress: Progress = lambda _done, _end: None,
         passed: Container[int] = (),
         dropped: Callable[[Record, int], None] = lambda _record, _position: None,
+        *,
+        begun: LogStart | None = None,
     ) -> None:
-        self.acceptor = Acceptor(LogHead())
-        self._batches = BatchAcceptor(log, self.acceptor, 0, passed)
+        self.begun = begun or LogStart(0, LogHead())
+        self.acceptor = Acceptor(self.begun.head.copy())
+        self._batches = BatchAcceptor(log, self.acceptor, self.begun.offset, passed)
         self._log = log
         self._progress = progress
         self._dropped = dropped
-        self._start, self.end = log.ends(Topic.EVENTS)
+        self.end = log.ends(Topic.EVENTS)[1]
 
     def __iter__(self) -> Iterator[Event]:
         """Yield the events that count, in order.
 
         Raises LogDamagedError with its position at the first record that no sequencer can have
-        written, EventsLostError if there are no events but traces of the ledger, and
-        LogUnavailableError if the broker becomes unreachable.
+        written, LogTrimmedError if the first events were trimmed, EventsLostError if there are no
+        events but traces of the ledger, LogUnavailableError if the broker becomes unreachable.
         """
-        check_beginning(self._start)
+        if self.begun.mark is None:
+            check_whole(self._log)
         if self.end == 0:
             check_not_lost(self._log)
-        reader = self._log.reader(Topic.EVENTS, 0)
+        reader = self._log.reader(Topic.EVENTS, self.begun.offset)
         try:
             while reader.next_offset() < self.end:
                 yield from self._batch(reader)

@@ -34,10 +34,11 @@ from ledger.errors import (
     TopicMissingError,
 )
 from ledger.log.acceptor import Acceptor, event_of
-from ledger.log.batches import BatchAcceptor, check_beginning, check_topic
+from ledger.log.batches import BatchAcceptor, check_topic
 from ledger.log.beginning import check_not_lost
 from ledger.log.checkpoints import read_newest_head
 from ledger.log.port import Log, LogReader, Topic
+from ledger.log.trimmed import begun_at, start_of
 from ledger.log.wire.codec import HEADER_OF
 from ledger.session.endings import Endings
 
@@ -123,7 +124,7 @@ class Tail:
 
         A read waits up to `read_wait_s` for the next event, and `close` waits for that read.
         """
-        head, offset = read_newest_head(log, domain) or (LogHead(), 0)
+        head, offset = read_newest_head(log, domain) or begun_at(log, domain)
         tail = cls(log, head, offset, read_wait_s)
         tail._thread.start()
         return tail
@@ -309,7 +310,9 @@ def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:
     except TopicMissingError:
         check_not_lost(log)
         raise
-    check_beginning(start)
+    if start and (mark := start_of(log).mark) is not None:
+        check_topic(log, mark.created)
+        return mark.created
     acceptor = Acceptor(LogHead())
     with closing(log.reader(Topic.EVENTS, 0)) as reader:
         created = first_created(reader, acceptor, timeout_s, end)

@@ -17,7 +17,6 @@ from ledger.config.settings import PublisherSettings
 from ledger.core.events.events import Body
 from ledger.core.state.domain import DomainState
 from ledger.errors import IncompatibleError, LogDamagedError
-from ledger.log.batches import check_beginning
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Progress, Replay
@@ -141,9 +140,7 @@ class DeltaPublisher:
         Raises EventsLostError, LogDamagedError, IncompatibleError or LogUnavailableError when this
         log cannot be followed any further.
         """
-        first, end = self._log.ends(Topic.EVENTS)
-        check_beginning(first)
-        if end == 0:
+        if self._log.ends(Topic.EVENTS)[1] == 0:
             check_not_lost(self._log)
         self._stop, self._none_waits, self._is_begun = stop, caught_up, False
         folder = self._state.folder

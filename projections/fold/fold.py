@@ -25,6 +25,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Record, Topic
+from ledger.log.trimmed import read_trim_mark, trimmed
 from ledger.log_lines import CommandLines
 from ledger.tracing import APPLY, note, now_ns
 from projections.errors import StoreForeignError
@@ -122,7 +123,7 @@ class Fold:
         self._stored = mark
         self.checkpointed = head.position
         self._acceptor = Acceptor(head)
-        self._batches = BatchAcceptor(log, self._acceptor, offset)
+        self._log, self._batches = log, BatchAcceptor(log, self._acceptor, offset)
         self._store = store
         self._rows_of = rows_of
         self._checkpoint_every = checkpoint_every
@@ -188,10 +189,13 @@ class Fold:
     def check_log(self, first: int, end: int) -> None:
         """Check that the log, which holds offsets `first` to `end` - 1, still covers the rows.
 
-        Raises OffsetGoneError if records to read are missing, LogDamagedError if the log ends
-        before the rows do. `feed` compares the records themselves.
+        Raises LogTrimmedError if records to read were trimmed, OffsetGoneError if they are missing
+        otherwise, LogDamagedError if the log ends before the rows do. `feed` compares the records
+        themselves.
         """
         if first > self.offset:
+            if (mark := read_trim_mark(self._log)) is not None:
+                raise trimmed(mark)
             raise OffsetGoneError(
                 f"the events topic begins at offset {first}, records from {self.offset} on are "
                 "needed. Restore it from a copy, or follow another log with --rebuild",

@@ -27,7 +27,7 @@ TRIMS = [
     Refusal(Reason.COMMAND_INVALID, "got 0", lambda s: trim(s, 0)),
     Refusal(Reason.COMMAND_INVALID, "got 1", lambda s: trim(s, 1)),
     Refusal(Reason.COMMAND_INVALID, "the newest position", lambda s: trim(s, s.state.position + 1)),
-    Refusal(Reason.COMMAND_INVALID, "image", lambda s: trim(s, 4, image=2)),
+    Refusal(Reason.COMMAND_INVALID, "image", lambda s: trim(s, 4, image=3)),
     Refusal(Reason.COMMAND_INVALID, "image", lambda s: trim(s, 2, image=s.state.position + 1)),
     Refusal(Reason.COMMAND_INVALID, "archive", lambda s: trim(s, 2, archive="")),
     Refusal(
@@ -52,10 +52,10 @@ def test_a_trim_is_noted_until_the_next_one() -> None:
     scene = Scene()
     assert scene.state.trimmed is None
     scene.ask(trim(scene, 2))
-    assert scene.ask(trim(scene, 3, image=2)).body == LogTrimmed(3, PLACE, 2, DIGEST, "room")
+    assert scene.ask(trim(scene, 3, image=4)).body == LogTrimmed(3, PLACE, 4, DIGEST, "room")
     trimmed = scene.state.trimmed
     assert trimmed is not None
-    assert trimmed == (scene.state.position, 3, PLACE, 2, DIGEST)
+    assert trimmed == (scene.state.position, 3, PLACE, 4, DIGEST)
 
 
 def test_a_txn_that_opened_at_the_position_or_later_holds_nothing() -> None:

@@ -5,7 +5,6 @@ from contextlib import closing
 from typing import Any, Final, get_args
 
 from ledger.clock import time_text
-from ledger.core.acceptance import LogHead
 from ledger.core.commands import TableWrite
 from ledger.core.conflicts.operations import altered, committed
 from ledger.core.events.events import (
@@ -27,6 +26,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import read_newest_head
 from ledger.log.port import Log, Topic
+from ledger.log.trimmed import begun_at, start_of, trimmed
 
 READ_MAX: Final = 1_000
 WAIT_S: Final = 0.5
@@ -134,9 +134,12 @@ def watch(
     newer one. Reading begins at the newest checkpoint before the events. Raises as every reader
     does, and LogUnavailableError if the broker is unreachable before that end.
     """
-    head, offset = read_newest_head(log, domain) or (LogHead(), 0)
+    head, offset = read_newest_head(log, domain) or begun_at(log, domain)
     if after is not None and head.position > after:
-        head, offset = LogHead(), 0
+        begun = start_of(log, domain)
+        if begun.mark is not None and after < begun.head.position:
+            raise trimmed(begun.mark)
+        head, offset = begun.head, begun.offset
     end = log.ends(Topic.EVENTS)[1]
     first = end if after is None else 0
     batches = BatchAcceptor(log, Acceptor(head), offset)

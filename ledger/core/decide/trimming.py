@@ -49,11 +49,11 @@ def check_request(state: DomainState, command: TrimLog) -> None:
             Reason.COMMAND_INVALID,
             f"below must be 2 to {state.position}, the newest position, got {command.below}",
         )
-    if not command.below - 1 <= command.image <= state.position:
+    if not command.below <= command.image <= state.position:
         raise Refused(
             Reason.COMMAND_INVALID,
-            f"the image must be of position {command.below - 1} to {state.position}, so that its "
-            f"readers find all events behind it, got {command.image}",
+            f"the image must be of position {command.below} to {state.position}, so that its "
+            f"readers find the event that it ends with, got {command.image}",
         )
     if not 0 < len(command.archive) <= ARCHIVE_CHARS_MAX or not command.digest:
         raise Refused(

@@ -206,7 +206,7 @@ def log_cut(state: DomainState, control: Control, body: LogCut) -> None:
 
 def log_trimmed(state: DomainState, control: Control, body: LogTrimmed) -> None:
     """Note from where on the log holds events for certain."""
-    if not body.below <= control.position or body.image < body.below - 1:
+    if not body.below <= body.image < control.position:
         raise AssertionError(f"a trim below {body.below} at {control.position}")
     state.trimmed = TrimmedLog(control.position, *body[:-1])
 
