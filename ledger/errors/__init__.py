@@ -46,6 +46,7 @@ LedgerError
 │   ├── OffsetGoneError      records were removed before they were read
 │   ├── LogDamagedError      the log holds bytes that no sequencer can have written
 │   ├── LogTrimmedError      the events were trimmed from the log, and are in an archive
+│   ├── TrimRefusedError     a precondition of a trim does not hold
 │   ├── EventsLostError      the events are gone, and traces of the ledger are left
 │   └── RestoreUnfinishedError   a restore of the log from a backup is not finished
 ├── StateBrokenError         the state breaks an invariant: a fault of the program

@@ -85,6 +85,10 @@ class LogTrimmedError(LogError):
         self.below, self.archive = below, archive
 
 
+class TrimRefusedError(LogError):
+    """A precondition of a trim does not hold; nothing was changed."""
+
+
 class StateBrokenError(LedgerError):
     """The state of a domain breaks an invariant: a fault of the program."""
 

@@ -1,6 +1,7 @@
 """The port of the log: everything that the ledger needs from Kafka.
 
-A ledger is six topics of one partition each, and an optional seventh one for caches. Offsets are
+A ledger is six topics of one partition each, and two optional ones: for caches, and for the
+processes that follow the log. Offsets are
 used in this package only; the rest of the product counts positions. In a compacted topic some
 offsets are missing, and readers skip them. Both adapters, Kafka and memory, pass the same contract
 tests.
@@ -27,9 +28,10 @@ class Topic(StrEnum):
     CHECKPOINTS = "checkpoints"
     CATALOGS = "catalogs"
     CACHE = "cache"
+    CONSUMERS = "consumers"
 
 
-REQUIRED: Final = tuple(topic for topic in Topic if topic is not Topic.CACHE)
+REQUIRED: Final = tuple(topic for topic in Topic if topic not in {Topic.CACHE, Topic.CONSUMERS})
 """The topics that every ledger has."""
 
 

@@ -19,7 +19,7 @@ def trim(
 
 
 def again(scene: Scene) -> TrimLog:
-    scene.ask(trim(scene, 3))
+    scene.ask(trim(scene, 4))
     return trim(scene, 3)
 
 
@@ -37,7 +37,7 @@ TRIMS = [
     Refusal(
         Reason.COMMAND_INVALID, "digest", lambda s: trim(s, 2, digest=bytes(DIGEST_BYTES_MAX + 1))
     ),
-    Refusal(Reason.COMMAND_INVALID, "below position 3", again),
+    Refusal(Reason.COMMAND_INVALID, "below position 4", again),
     Refusal(
         Reason.LOG_HELD,
         "is open since position",

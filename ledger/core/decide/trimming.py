@@ -19,11 +19,12 @@ def trim(state: DomainState, command: TrimLog) -> LogTrimmed:
     """
     check_request(state, command)
     since = 1 if state.trimmed is None else state.trimmed.below
-    if command.below <= since:
+    # An interrupted trim is finished by the same one again.
+    if command.below < since:
         raise Refused(
             Reason.COMMAND_INVALID,
             f"the log holds no events for certain below position {since}, so a trim must be below "
-            f"a later one, got {command.below}",
+            f"that one or a later one, got {command.below}",
         )
     oldest = min(state.txns.open.values(), key=lambda txn: txn.opened, default=None)
     if oldest is not None and oldest.opened < command.below:

@@ -93,6 +93,14 @@ class KafkaAdmin:
                 )
             time.sleep(_PAUSE_S)
 
+    def remove_below(self, ledger: str, topic: Topic, offset: int) -> None:
+        """Remove the records of a topic below an offset, for good."""
+        name = topic_name(ledger, topic)
+        place = TopicPartition(name, 0, offset)
+        asked = self._client.delete_records([place], request_timeout=self._timeout_s)
+        for answer in asked.values():
+            self._answer(name, answer, DELETE)
+
     def ends(self, ledger: str, topics: Iterable[Topic]) -> dict[Topic, int]:
         """Return the end offset of partition 0 of each topic that exists."""
         names = {topic_name(ledger, topic): topic for topic in topics}

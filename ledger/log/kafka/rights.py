@@ -127,6 +127,14 @@ ROLES: Final[Mapping[str, RoleRights]] = {
         "`lakeledger backup`: copies the events, and the settings of the topics",
         {**dict.fromkeys(Topic, (DESCRIBE, DESCRIBE_CONFIGS)), **READ_AND_COMPARED},
     ),
+    "trim": RoleRights(
+        "`lakeledger log trim`, beside the rights of a client: takes old events from the log",
+        {
+            Topic.EVENTS: (READ, DELETE, DESCRIBE_CONFIGS),
+            Topic.CATALOGS: (READ, WRITE),
+            Topic.CHECKPOINTS: (READ,),
+        },
+    ),
     "restore": RoleRights(
         "`lakeledger restore`: creates the topics, and writes the events of a backup",
         {

@@ -74,6 +74,7 @@ SETTINGS: Final[Mapping[Topic, Mapping[str, str]]] = {
         "max.message.bytes": str(CHECKPOINT_RECORD_BYTES_MAX),
     },
     Topic.CATALOGS: {**_EVERY, **_NEWEST_OF_KEY},
+    Topic.CONSUMERS: {**_EVERY, **_NEWEST_OF_KEY},
     # A reader from the beginning must finish within the time for which tombstones are kept.
     Topic.CACHE: {
         **_EVERY,
