@@ -103,7 +103,8 @@ class TableSchema:
     """The columns of a table, in order; `mapping` is Delta's mode: none, name or id.
 
     `name` and `table` are the table's name and id in messages. `sort` is the order of rows in new
-    files, and `bloom` has the columns that get Bloom filters there.
+    files, and `bloom` has the columns that get Bloom filters there. The log says no values of the
+    columns in `skipped`: neither their bounds nor what new rows have.
     """
 
     columns: Sequence[TableColumn]
@@ -113,6 +114,7 @@ class TableSchema:
     table: int = 0
     sort: Sequence[SortKey] = ()
     bloom: Sequence[str] = ()
+    skipped: Sequence[str] = ()
 
     @classmethod
     def of(cls, definition: TableDefinition, name: str = "", table: int = 0) -> "TableSchema":
@@ -147,6 +149,11 @@ class TableSchema:
             else PartitionColumn(self.by_name[name.lower()].name, self._declared(name))
             for name in self.partition_columns
         ]
+
+    @cached_property
+    def unstated(self) -> AbstractSet[str]:
+        """The names in data files of the columns without statistics."""
+        return {self.by_name[name.lower()].physical for name in self.skipped}
 
     @cached_property
     def transforms(self) -> Mapping[str, PartitionTransform]:
@@ -232,7 +239,7 @@ def schema_of(
     ]
     partitioned = tuple(known.get(column.lower(), column) for column in partition_columns)
     known |= {each.name.lower(): each.name for each in made}
-    sort, bloom, *_ = (
+    sort, bloom, _, _, skipped = (
         [
             each._replace(column=known[each.column.lower()])
             for each in keys
@@ -240,8 +247,8 @@ def schema_of(
         ]
         for keys in lists
     )
-    filtered = [each.column for each in bloom]
-    return TableSchema(tuple(made), partitioned, mapping, name, table, sort, filtered)
+    filtered, unsaid = ([each.column for each in keys] for keys in (bloom, skipped))
+    return TableSchema(tuple(made), partitioned, mapping, name, table, sort, filtered, unsaid)
 
 
 def column_of(column: Column, partitioned: AbstractSet[str], *, is_mapped: bool) -> TableColumn:

@@ -181,7 +181,7 @@ class NewFiles:
             path = f"{inside}{self._writer}-{len(self._paths)}.parquet"
             self._paths.append(path)
             found = self._open[values] = NewFile(
-                self._storage, path, self._stored, self._safe, self._filters
+                self._storage, path, self._schema, self._safe, self._filters
             )
         return found
 
@@ -198,18 +198,20 @@ class NewFile:
     """
 
     def __init__(
-        self, storage: Storage, path: str, schema: Any, safe: str, filters: Mapping[str, Any]
+        self, storage: Storage, path: str, table: TableSchema, safe: str, filters: Mapping[str, Any]
     ) -> None:
         self.waiting = self.rows = 0
         self.path = path
         self._place, self._safe = f"{storage.location}/{path}", safe
-        self._schema = schema
         self._rows: list[Any] = []
-        self._statistics = FileStatistics(schema)
+        self._statistics = FileStatistics(table.stored, table.unstated)
         with self._writing():
             self._stream = storage.create(path)
             self._parquet = pq.ParquetWriter(
-                self._stream, schema, store_schema=False, bloom_filter_options=dict(filters) or None
+                self._stream,
+                table.stored,
+                store_schema=False,
+                bloom_filter_options=dict(filters) or None,
             )
 
     @property

@@ -61,7 +61,7 @@ def added_by_footers(
         with storage.open(path) as stream:
             size = stream.size()
             footer = pq.read_metadata(stream)
-        statistics = FileStatistics(schema.stored)
+        statistics = FileStatistics(schema.stored, schema.unstated)
         statistics.take(footer)
         now_ms = time.time_ns() // 1_000_000
         values = partition_in(path, schema, made)

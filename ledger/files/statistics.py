@@ -9,6 +9,7 @@ maximum.
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -106,11 +107,12 @@ class Leaf:
 
 
 class FileStatistics:
-    """The statistics of a file that is being written."""
+    """The statistics of a file that is being written, without the columns in `skipped`."""
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: Any, skipped: AbstractSet[str] = frozenset()) -> None:
         self.rows = 0
-        self._leaves = leaves_of(schema)[:LEAVES_MAX]
+        stated = (leaf for leaf in leaves_of(schema) if leaf.path[0] not in skipped)
+        self._leaves = list(stated)[:LEAVES_MAX]
 
     def add(self, table: Any) -> None:
         """Count the rows of a batch or table of the schema."""

@@ -1,4 +1,4 @@
-"""Properties that name columns: the order of rows, Bloom filters, the key, and stated columns.
+"""Properties that name columns: order of rows, Bloom filters, key, columns that are stated or not.
 
 A value is a list such as `day, id DESC`. A name with other signs than letters, digits and `_` is in
 backquotes. An order may also be by a transform of a column, as partitions are: `bucket(16, id)`.
@@ -20,7 +20,8 @@ SORT: Final = "lakeledger.sort"
 BLOOM: Final = "lakeledger.bloom"
 KEY: Final = "lakeledger.key"
 CONFLICTS: Final = "lakeledger.conflictColumns"
-LISTS: Final = (SORT, BLOOM, KEY, CONFLICTS)
+SKIPPED: Final = "lakeledger.statistics.skip"
+LISTS: Final = (SORT, BLOOM, KEY, CONFLICTS, SKIPPED)
 SMALL_LISTS: Final = {each.lower(): each for each in LISTS}
 
 ITEM: Final = re.compile(
@@ -44,6 +45,7 @@ WANTED: Final = {
     BLOOM: "a filter",
     KEY: "one text for each value",
     CONFLICTS: "one text for each value",
+    SKIPPED: "statistics",
 }
 FILTERED: Final = frozenset(
     {Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.STRING, Kind.DATE, Kind.TIMESTAMP}
@@ -175,6 +177,8 @@ def is_fit(key: str, kind: str) -> bool:
     if key == SORT:
         word = re.match(r"\w*", kind.strip().lower())
         return word is not None and word[0] in BY_NAME and word[0] != "void"
+    if key == SKIPPED:
+        return True
     found = parse_type(kind)
     return found is not None and found.kind in (FILTERED if key == BLOOM else TELLABLE)
 

@@ -102,7 +102,7 @@ def told_columns(schema: TableSchema, names: Sequence[str]) -> Sequence[TableCol
     found: dict[str, TableColumn] = {}
     for name in names:
         column = schema.find(name)
-        if column is None or column.name in schema.partition_columns:
+        if column is None or column.name in (*schema.partition_columns, *schema.skipped):
             continue
         kind = parse_type(column.declared)
         if kind is not None and kind.kind in TELLABLE:
