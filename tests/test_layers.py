@@ -71,7 +71,7 @@ LIBRARIES: Final = {
         "ledger.log.wire.codec",
         "ledger.log.wire.file_list_avro",
         "ledger.backup.container",
-        "ledger.iceberg.manifests.avro_files",
+        "ledger.backup.images.rows_file",
     ),
     "duckdb": (*("ledger.expressions.duckdb", "ledger.snapshot", "ledger.statements"),),
     "opentelemetry": ("ledger.tracing",),

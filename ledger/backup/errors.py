@@ -18,6 +18,23 @@ class BackupDamagedError(BackupError):
         self.file = file
 
 
+class ImageDamagedError(BackupDamagedError):
+    """A file of an image of rows differs from what was written; `file` is its name."""
+
+    def __init__(self, place: str, file: str, what: str) -> None:
+        BackupError.__init__(
+            self,
+            f"the image of rows in {place} is damaged at {file}: {what}. No row was taken from it. "
+            "Take this file from another copy of the backup. Or remove it, and take an image again "
+            f"with: lakeledger backup {place}",
+        )
+        self.file = file
+
+
+class ImageForeignError(BackupError):
+    """Rows and backup, or an image and the log, belong to different ledgers or events topics."""
+
+
 class BackupForeignError(BackupError):
     """The backup was taken from another log than this one; nothing was changed."""
 
