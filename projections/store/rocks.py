@@ -12,7 +12,7 @@ The adapters of the port, `RocksStore` and `RocksReader`, build on this module. 
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
@@ -30,9 +30,11 @@ from rocksdict import (
     DbClosedError,
     DBCompressionType,
     DBRecoveryMode,
+    IngestExternalFileOptions,
     Options,
     Rdict,
     ReadOptions,
+    SstFileWriter,
     WriteBatch,
 )
 
@@ -132,6 +134,22 @@ class Database:
         except Exception as problem:
             raise self._error_for(problem) from problem
 
+    def ingest(self, tables: Sequence[Path]) -> None:
+        """Take over tables of `TableWriter`, all or none; they must lie on the same file system."""
+        options = IngestExternalFileOptions()
+        options.set_move_files(True)
+        try:
+            self._rows.ingest_external_file([str(table) for table in tables], options)
+        except Exception as problem:
+            raise self._error_for(problem) from problem
+
+    def rows_about(self) -> int:
+        """Return an estimate of the number of rows."""
+        try:
+            return self._rows.property_int_value("rocksdb.estimate-num-keys") or 0
+        except Exception as problem:
+            raise self._error_for(problem) from problem
+
     def catch_up(self) -> None:
         """Apply the new writes of the writer, in a secondary."""
         try:
@@ -188,6 +206,36 @@ class Database:
         if what.startswith(("Corruption", "Invalid argument")):
             return StoreDamagedError(self._path, what)
         return StoreUnavailableError(self._path, what)
+
+
+class TableWriter:
+    """Writes one table of rows in order of keys, as a file that a database takes over."""
+
+    def __init__(self, path: Path, limits: RocksLimits) -> None:
+        self._path = path
+        self._table = SstFileWriter(_options(limits))
+        self._do(lambda: self._table.open(str(path)))
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Append rows, whose keys come after all before them."""
+        check_keys(rows)
+        table = self._table
+
+        def put_all() -> None:
+            for key, value in rows:
+                table[key] = value
+
+        self._do(put_all)
+
+    def finish(self) -> None:
+        """Close the file; there must be a row in it."""
+        self._do(self._table.finish)
+
+    def _do(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception as problem:
+            raise StoreUnavailableError(self._path, str(problem)) from problem
 
 
 class Secondaries:

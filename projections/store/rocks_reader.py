@@ -74,6 +74,11 @@ class RocksReader(RowReader):
         with self._lock:
             return self._rows.scan(start, end, limit=limit, reverse=reverse)
 
+    def rows_about(self) -> int:
+        """Return an estimate of the number of rows."""
+        with self._lock:
+            return self._rows.rows_about()
+
     def refresh(self) -> None:
         """Catch up with the writer, over its restarts and into a store it rebuilt.
 

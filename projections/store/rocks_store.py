@@ -1,21 +1,26 @@
 """The writer of the row store on disk: one process, one generation, one RocksDB database."""
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
+from projections.errors import StoreUnavailableError
 from projections.store.generations import Generations
 from projections.store.port import (
     FORMAT_KEY,
     FORMAT_VERSION,
+    Row,
     RowChange,
     RowsBeneath,
     RowStore,
     check_format,
     format_stamp,
 )
-from projections.store.rocks import Database, RocksLimits
+from projections.store.rocks import Database, RocksLimits, TableWriter
+
+TABLE_BYTES: Final = 64 << 20
 
 
 class RocksStore(RowsBeneath, RowStore):
@@ -27,7 +32,7 @@ class RocksStore(RowsBeneath, RowStore):
     _store: Database
 
     def __init__(self, root: Path, version: int, limits: RocksLimits, *, anew: bool) -> None:
-        self._generations = Generations(root)
+        self._generations, self._limits = Generations(root), limits
         with ExitStack() as held:
             held.enter_context(self._generations.lock())
             published = None if anew else self._generations.published()
@@ -76,6 +81,24 @@ class RocksStore(RowsBeneath, RowStore):
     def write(self, changes: Sequence[RowChange]) -> None:
         self._store.write(changes)
 
+    def fill(self, pages: Iterable[Sequence[Row]]) -> None:
+        """Add many rows to a store without rows in their range, all or none.
+
+        `pages` are rows in order of keys; an error of `pages` leaves the store as it was. The rows
+        become tables without passing through memory and write-ahead log: that is many times faster.
+        """
+        drafts = self._generation.with_name(f"{self._generation.name}-drafts")
+        try:
+            drafts.mkdir()
+        except OSError as refusal:
+            raise StoreUnavailableError(drafts, str(refusal)) from refusal
+        try:
+            tables = list(written_tables(drafts, pages, self._limits))
+            if tables:
+                self._store.ingest(tables)
+        finally:
+            shutil.rmtree(drafts, ignore_errors=True)
+
     def refresh(self) -> None:
         self._store.get(FORMAT_KEY)  # Raises StoreClosedError if closed.
 
@@ -95,3 +118,23 @@ class RocksStore(RowsBeneath, RowStore):
     def close(self) -> None:
         """Flush, release the files, and let another process become the writer."""
         self._held.close()
+
+
+def written_tables(
+    folder: Path, pages: Iterable[Sequence[Row]], limits: RocksLimits
+) -> Iterator[Path]:
+    """Write rows as tables of bounded size into a folder, and yield the path of each."""
+    writer, path, size = None, folder, 0
+    for number, rows in enumerate(filter(None, pages)):
+        if writer is None:
+            path = folder / f"{number:06d}.sst"
+            writer, size = TableWriter(path, limits), 0
+        writer.put(rows)
+        size += sum(len(key) + len(value) for key, value in rows)
+        if size >= TABLE_BYTES:
+            writer.finish()
+            writer = None
+            yield path
+    if writer is not None:
+        writer.finish()
+        yield path

@@ -108,7 +108,7 @@ def take_image(
         if image != former:
             check_covered(place, archive, image)
             image.write(place)
-        sweep(place, {**kept_images, image.file: image}, kept)
+        sweep(place, {**kept_images, image.file: image}, kept, archive.ledger)
         return TakenImage(image, run.written, run.shared, is_whole=True)
 
 
@@ -134,26 +134,26 @@ def is_newer(stored: StoredSection, former: Mapping[str, ImageSection]) -> bool:
     return before is None or before.position <= stored.position
 
 
-def sweep(place: BackupPlace, images: Mapping[str, ImageManifest], kept: int) -> None:
+def sweep(place: BackupPlace, images: Mapping[str, ImageManifest], kept: int, ledger: str) -> None:
     """Remove all but the newest images, and the files of rows that no image left names.
 
-    A damaged manifest, or one of a later version, may name any file: then no file of rows goes.
+    Other images of the ledger go too: they are of an events topic before a restore. A damaged
+    manifest, or one of a later version, may name any file: then no file of rows goes.
     """
     newest = sorted(images, reverse=True)[:kept]
-    names = place.names()
-    for name in filter(is_manifest, names):
-        if name in images and name not in newest:
+    names, are_known = place.names(), True
+    named = set[str]().union(*(images[name].named() for name in newest))
+    for name in {*filter(is_manifest, names)} - {*newest}:
+        try:
+            image = images.get(name) or read_image(place, name)
+        except (ImageDamagedError, IncompatibleError):
+            are_known = False
+            continue
+        if image.ledger == ledger:
             place.remove(name)
-    named = set[str]()
-    for name in filter(is_manifest, names):
-        if name in newest:
-            named |= images[name].named()
-        elif name not in images:
-            try:
-                named |= read_image(place, name).named()
-            except (ImageDamagedError, IncompatibleError):
-                return
-    for name in filter(is_rows_file, names - named):
+        else:
+            named |= image.named()
+    for name in filter(is_rows_file, names - named if are_known else ()):
         place.remove(name)
 
 
@@ -236,9 +236,7 @@ class _Taking:
             )
         rows = [stored.checkpoint]
         head = found.head
-        return CheckpointFile(
-            head.position, head.chain, found.offset, self._file(rows, flat(rows))
-        )
+        return CheckpointFile(head.position, head.chain, found.offset, self._file(rows, flat(rows)))
 
     def _file(self, rows: Sequence[Row], content: bytes) -> RowsFile:
         """Return the entry of a file of rows, which is written unless an image has it."""

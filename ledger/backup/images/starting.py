@@ -1,0 +1,162 @@
+"""Beginning with an image: where it is looked for, and which one fits a log.
+
+A process with nothing of its own looks for the newest image of the log that it is to read. On a
+log that was trimmed the mark of the trim names the backup. On any other log the events are all
+there, so an image only saves time, and one that cannot be used costs a line in the log.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
+
+from ledger.backup.errors import BackupError, ImageForeignError
+from ledger.backup.images.manifest import ROWS, ImageManifest, image_names, read_image
+from ledger.backup.images.reading import checkpoint_of
+from ledger.backup.place import BackupPlace, open_place
+from ledger.errors import IncompatibleError, LogTrimmedError, SettingsError
+from ledger.log.port import Log, Topic
+from ledger.log.trimmed import TrimMark, read_trim_mark
+from ledger.log_lines import LogLines
+
+if TYPE_CHECKING:
+    from ledger.log.checkpoints import Checkpoint
+
+OFF: Final = "off"
+"""Instead of a path: begin with no image."""
+Begun = TypeVar("Begun")
+UNUSABLE: Final = (BackupError, IncompatibleError, SettingsError)
+
+log_lines = LogLines("lakeledger.image")
+
+
+class FoundImage(NamedTuple):
+    """An image with which a process can begin, and the backup that it lies in."""
+
+    place: BackupPlace
+    image: ImageManifest
+
+
+@dataclass(frozen=True, slots=True)
+class StartImages:
+    """Where a process that begins anew looks for an image.
+
+    `path` is a backup, "off" for none; without it, it is the backup that the trim of a log names.
+    With `is_asked` an image that cannot be used is an error on any log.
+    """
+
+    path: str | None = None
+    is_asked: bool = False
+
+    def begin(
+        self,
+        log: Log,
+        use: Callable[[FoundImage], Begun],
+        section: str = ROWS,
+        form: int | None = None,
+        domain: int = 0,
+    ) -> Begun | None:
+        """Return what `use` makes of the newest image that fits a log; None = begin with events.
+
+        An image fits if it has the section in this `form`. Raises LogTrimmedError if the log was
+        trimmed and no image can be used, and for images that were asked for, as `used_newest`.
+        """
+        if self.path == OFF:
+            return None
+        mark = read_trim_mark(log, domain)
+        path = self.path or (None if mark is None else mark.archive)
+        if path is None:
+            return None
+        try:
+            return used_newest(open_place(path), Wanted.of(log, section, form), use)
+        except UNUSABLE as problem:
+            if mark is not None:
+                raise unusable(mark, problem) from problem
+            if self.is_asked:
+                raise
+            log_lines.warning("reading all events, without an image", why=str(problem))
+            return None
+
+    def checkpoint(self, log: Log, domain: int = 0) -> "Checkpoint | None":
+        """Return the state checkpoint of the newest image; None and errors are as for `begin`."""
+        return self.begin(log, lambda found: checkpoint_of(*found), domain=domain)
+
+
+BY_TRIM: Final = StartImages()
+"""Only on a log that was trimmed, from the backup that its mark names."""
+NO_IMAGES: Final = StartImages(OFF)
+
+
+class Wanted(NamedTuple):
+    """The section that an image must have, its form, and the log that it must be of.
+
+    `first` is the first offset that the log has.
+    """
+
+    section: str
+    form: int | None
+    topic: str
+    first: int
+
+    @classmethod
+    def of(cls, log: Log, section: str, form: int | None) -> Self:
+        """Return what an image must have for a reader of a log."""
+        return cls(section, form, log.topic_id(Topic.EVENTS), log.ends(Topic.EVENTS)[0])
+
+    def check(self, place: BackupPlace, image: ImageManifest) -> None:
+        """Raise the error of an image that does not fit: its log, section, form or position."""
+        found = image.sections.get(self.section)
+        here = f"the image {image.file} in {place.path}"
+        again = f"Take one on a host with these rows: lakeledger backup {place.path}"
+        if image.topic != self.topic:
+            raise ImageForeignError(
+                f"{here} is of the events topic {image.topic}, and the log is topic {self.topic}: "
+                "another ledger, or this one before a restore. Name a backup of this log with "
+                "--image, or --image off"
+            )
+        if found is None:
+            raise BackupError(f"{here} has no section {self.section}. {again}")
+        if self.form is not None and found.format != self.form:
+            raise IncompatibleError(
+                f"{here} holds {self.section} of format {found.format}, this version reads "
+                f"{self.form}. Use the version of LakeLedger that wrote it, or let a host with "
+                f"rows of this version take one: lakeledger backup {place.path}"
+            )
+        if found.checkpoint.offset <= self.first and self.first:
+            raise BackupError(
+                f"{here} needs the events from position {found.checkpoint.position} on, and the "
+                f"log begins behind it. {again}"
+            )
+
+
+def used_newest(place: BackupPlace, wanted: Wanted, use: Callable[[FoundImage], Begun]) -> Begun:
+    """Return what `use` makes of the newest image that fits and is whole.
+
+    Meanwhile a backup may remove an image, so they are listed again after each one that cannot be
+    used. Raises the error of the first one, BackupError without any.
+    """
+    tried, first = set[str](), None
+    while names := [name for name in image_names(place) if name not in tried]:
+        tried.add(names[0])
+        try:
+            image = read_image(place, names[0])
+            wanted.check(place, image)
+            log_lines.info("beginning with an image", image=image.file, place=place.path)
+            return use(FoundImage(place, image))
+        except UNUSABLE as problem:
+            log_lines.info("an image cannot be used", image=names[0], why=str(problem))
+            first = first or problem
+    raise first or BackupError(
+        f"there is no image of rows in {place.path}. Take one on a host with rows: "
+        f"lakeledger backup {place.path}"
+    )
+
+
+def unusable(mark: TrimMark, problem: Exception) -> LogTrimmedError:
+    """Return the error for a trimmed log whose image cannot be used."""
+    return LogTrimmedError(
+        f"the events below position {mark.below} were trimmed from the log, and there is no image "
+        f"to begin with: {problem}. The trim named the backup {mark.archive}; if it lies elsewhere "
+        "now, name it with --image PATH or the setting log.archive",
+        below=mark.below,
+        archive=mark.archive,
+    )

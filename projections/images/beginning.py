@@ -1,0 +1,82 @@
+"""Stores that begin with the rows of an image.
+
+They are filled beside any store that is there, and take its place only when all rows of the image
+are in them. The fold then reads the log from the checkpoint of the image on, and compares it with
+the rows, as after every restart.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ledger.backup.images.manifest import ROWS
+from ledger.backup.images.reading import checkpoint_row, rows_of
+from ledger.backup.images.starting import FoundImage, StartImages
+from ledger.log.port import Log
+from projections.rows.keys import LOG
+from projections.store.memory import MemoryStore
+from projections.store.port import FORMAT_KEY, FORMAT_VERSION, Row
+from projections.store.rocks_store import RocksStore
+
+
+def open_begun(
+    log: Log, root: Path, images: StartImages, *, section: str = ROWS, version: int = FORMAT_VERSION
+) -> RocksStore:
+    """Become the writer of the store at `root`; a store without rows begins with an image.
+
+    Raises as `RocksStore.open` and `StartImages.begin`.
+    """
+    store = RocksStore.open(root, version=version)
+    if store.get(LOG) is not None:
+        return store
+    store.close()
+    begun = begun_rows(log, root, images, section=section, version=version)
+    if begun is None:
+        return RocksStore.open(root, version=version)
+    begun.publish()
+    return begun
+
+
+def begun_rows(
+    log: Log, root: Path, images: StartImages, *, section: str = ROWS, version: int = FORMAT_VERSION
+) -> RocksStore | None:
+    """Return a store with the rows of the newest image, which is not published yet.
+
+    It is None where all events are to be read. Raises as `StartImages.begin` and
+    `RocksStore.rebuild`.
+    """
+    return images.begin(log, lambda found: filled(root, found, section, version), section, version)
+
+
+def anew_with(log: Log, root: Path, images: StartImages) -> RocksStore:
+    """Return a follower's store to make anew, with the rows of an image or none.
+
+    Readers keep the rows at `root` until it is published. Raises as `begun_rows`.
+    """
+    return begun_rows(log, root, images) or RocksStore.rebuild(root)
+
+
+def filled(root: Path, found: FoundImage, section: str, version: int) -> RocksStore:
+    """Return a new store with the rows of an image; raises as `rows_of`, and nothing is left."""
+    store = RocksStore.rebuild(root, version=version)
+    try:
+        store.write([checkpoint_row(*found, section)])
+        store.fill(pages_of(found, section))
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def filled_memory(found: FoundImage, section: str, version: int) -> MemoryStore:
+    """Return a store in memory with the rows of an image; raises as `rows_of`."""
+    store = MemoryStore(version=version)
+    store.write([checkpoint_row(*found, section)])
+    for page in pages_of(found, section):
+        store.write(page)
+    return store
+
+
+def pages_of(found: FoundImage, section: str) -> Iterator[list[Row]]:
+    """Yield the rows of an image without the one that every store begins with."""
+    for page in rows_of(*found, section):
+        yield [row for row in page if row[0] != FORMAT_KEY]
