@@ -63,6 +63,15 @@ def rows_here(ask: "Callable[[Reads], Sequence[Row]]") -> "Sequence[Row]":
 TableArgument = Annotated[str, typer.Argument(metavar="NAME", autocompletion=named_tables)]
 BootstrapOption = Annotated[str | None, typer.Option("--bootstrap", help="Kafka's host:port.")]
 LedgerOption = Annotated[str | None, typer.Option("--ledger", help="The ledger's name.")]
+ImageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--image",
+        metavar="PATH|off",
+        help="Begin without rows with the image in this backup; by default the setting "
+        "log.archive, else the backup that the trim of the log names.",
+    ),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", "-X", help="name=value of a setting; see lakeledger config show."),

@@ -23,7 +23,7 @@ from ledger.config.settings import (
     CacheSettings,
     FeederSettings,
     FollowerSettings,
-    IcebergSettings,
+    LogSettings,
     NotifierSettings,
     PublisherSettings,
     SequencerSettings,
@@ -93,7 +93,7 @@ class Settings:
     cache: CacheSettings = field(default_factory=CacheSettings)
     publisher: PublisherSettings = field(default_factory=PublisherSettings)
     notifier: NotifierSettings = field(default_factory=NotifierSettings)
-    iceberg: IcebergSettings = field(default_factory=IcebergSettings)
+    log: LogSettings = field(default_factory=LogSettings)
     web: WebSettings = field(default_factory=WebSettings)
 
     def client(self) -> Mapping[str, str]:

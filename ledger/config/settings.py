@@ -238,6 +238,19 @@ class FeederSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LogSettings:
+    """Where processes without rows begin, and what a backup keeps.
+
+    They begin with the newest image of rows in the backup `archive`, "off" = with none; None = the
+    backup that the trim of the log names, and all events of a log that was not trimmed. A backup
+    keeps the newest `images`.
+    """
+
+    archive: str | None = None
+    images: int = 2
+
+
+@dataclass(frozen=True, slots=True)
 class WebSettings:
     """What every HTTP server of this process demands of its clients, and its certificate.
 

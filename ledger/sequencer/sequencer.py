@@ -19,14 +19,14 @@ from contextlib import closing
 from threading import Event as Signal
 from typing import Literal
 
+from ledger.backup.images.starting import BY_TRIM, StartImages, start_at
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import Genesis, SequencerSettings
-from ledger.core.acceptance import NO_CHAIN, LogHead, accept
+from ledger.core.acceptance import NO_CHAIN, accept
 from ledger.core.decide.decide import decide
 from ledger.core.events.events import Control, Event, Fenced, LedgerCreated, Resigned
 from ledger.core.evolve.evolve import evolve
 from ledger.core.limits import NONCE_BYTES
-from ledger.core.state.domain import DomainState
 from ledger.errors import LogDamagedError, LogUnavailableError, OffsetGoneError
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor, check_topic, not_where_it_was
@@ -78,6 +78,7 @@ class Sequencer:
         decisions: Decide = decide,
         nonce: Callable[[], bytes] = lambda: secrets.token_bytes(NONCE_BYTES),
         checks_state: bool = False,
+        images: StartImages = BY_TRIM,
     ) -> None:
         self.role: Role = "standby"
         self.leader: Leader | None = None
@@ -96,7 +97,7 @@ class Sequencer:
         self._beat_sent_s = 0.0
         first, end = log.ends(Topic.CHECKPOINTS)
         stored = read_values(log, first, end)
-        start = newest(stored, created.domain) or Checkpoint(DomainState(), LogHead(), 0)
+        start = start_at(log, newest(stored, created.domain), images, created.domain)
         if start.state.genesis is None:
             check_finished(log, created.domain)
         else:

@@ -12,6 +12,7 @@ from threading import Condition, Thread
 from threading import Event as Signal
 from typing import Final, Self
 
+from ledger.backup.images.starting import BY_TRIM, StartImages, start_at
 from ledger.clock import SystemClock
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Event, LedgerCreated, LogCut
@@ -54,9 +55,16 @@ class FollowedEntries(Entries):
     "ahead_of_cache" after `start`, where a reader may wait.
     """
 
-    def __init__(self, log: Log, domain: int = 0, *, bytes_max: int = BYTES_MAX) -> None:
+    def __init__(
+        self,
+        log: Log,
+        domain: int = 0,
+        *,
+        bytes_max: int = BYTES_MAX,
+        images: StartImages = BY_TRIM,
+    ) -> None:
         self.tables = HeldTables(bytes_max)
-        self._log = log
+        self._log, self._images = log, images
         self._domain = domain
         self._backlog = Backlog(log)
         self._changed = Condition()
@@ -72,10 +80,10 @@ class FollowedEntries(Entries):
         self._set(Checkpoint(DomainState(), LogHead(), 0), 0, "loading")
 
     def start(self) -> Self:
-        """Read the newest checkpoint, and follow the log from there.
+        """Read the newest checkpoint, of the topic or an image, and follow the log from there.
 
         Raises IncompatibleError for a checkpoint of a later version, LogUnavailableError if the
-        broker does not answer.
+        broker does not answer, LogTrimmedError for a trimmed log without a checkpoint.
         """
         self._load("ahead_of_cache")
         self._thread.start()
@@ -227,7 +235,8 @@ class FollowedEntries(Entries):
         return bootstrap(state)
 
     def _load(self, reason: Reason) -> None:
-        resumed = read_newest(self._log, self._domain) or Checkpoint(DomainState(), LogHead(), 0)
+        newest = read_newest(self._log, self._domain)
+        resumed = start_at(self._log, newest, self._images, self._domain)
         self.begin(resumed, self._log.ends(Topic.EVENTS)[1], reason)
 
     def _run(self) -> None:

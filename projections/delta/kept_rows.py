@@ -10,10 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from ledger.backup.images.manifest import PUBLICATION
+from ledger.backup.images.starting import StartImages
+from ledger.log.port import Log, Topic
 from projections.delta.actions.file_actions import FileKey, LiveFile
 from projections.errors import StoreDamagedError, StoreVersionError
 from projections.fold.fold import FoldMark
+from projections.images.beginning import begun_rows, filled_memory
 from projections.rows.keys import LOG, read_value
+from projections.store.memory import MemoryStore
 from projections.store.port import Row, RowReader, prefix_end
 from projections.store.rocks_store import RocksStore
 
@@ -69,24 +74,36 @@ def rows_below(rows: RowReader, kind: bytes, *numbers: int) -> Iterator[Row]:
     return rows.scan(prefix, prefix_end(prefix))
 
 
-def open_rows(root: Path, topic: str) -> RocksStore:
-    """Return the rows in a folder, none if they are of no use for the events in a topic.
+def open_rows(root: Path, log: Log, images: StartImages) -> RocksStore:
+    """Return the rows in a folder, or as `rows_anew` if they are of no use for the events of a log.
 
     Raises StoreError if the folder cannot be used.
     """
     try:
         store = RocksStore.open(root, version=FORMAT)
     except (StoreVersionError, StoreDamagedError):
-        return rows_anew(root)
+        return rows_anew(root, log, images)
     mark = store.get(LOG)
-    if mark is None or FoldMark(*read_value(mark)).topic == topic:
+    if mark is not None and FoldMark(*read_value(mark)).topic == log.topic_id(Topic.EVENTS):
         return store
     store.close()
-    return rows_anew(root)
+    return rows_anew(root, log, images)
 
 
-def rows_anew(root: Path) -> RocksStore:
-    """Return an empty store in the place of the one in a folder; raises as `open_rows`."""
-    store = RocksStore.rebuild(root, version=FORMAT)
+def rows_anew(root: Path, log: Log, images: StartImages) -> RocksStore:
+    """Return a store in the place of the one in a folder, with the rows of an image or none.
+
+    Raises as `open_rows` and `begun_rows`.
+    """
+    begun = begun_rows(log, root, images, section=PUBLICATION, version=FORMAT)
+    store = begun or RocksStore.rebuild(root, version=FORMAT)
     store.publish()
     return store
+
+
+def rows_in_memory(log: Log, images: StartImages) -> MemoryStore:
+    """Return a store in memory with the rows of an image or none; raises as `StartImages.begin`."""
+    begun = images.begin(
+        log, lambda found: filled_memory(found, PUBLICATION, FORMAT), PUBLICATION, FORMAT
+    )
+    return begun or MemoryStore()

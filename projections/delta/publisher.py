@@ -12,17 +12,18 @@ from pathlib import Path
 from threading import Event as Signal
 from typing import Final, NamedTuple
 
+from ledger.backup.images.starting import BY_TRIM, StartImages
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import PublisherSettings
 from ledger.core.events.events import Body
 from ledger.core.state.domain import DomainState
-from ledger.errors import IncompatibleError, LogDamagedError
+from ledger.errors import IncompatibleError, LogDamagedError, LogTrimmedError
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Progress, Replay
 from ledger.log_lines import LogLines
 from ledger.reads.remote.publisher import StoppedStatus
-from projections.delta.kept_rows import open_rows, rows_anew
+from projections.delta.kept_rows import open_rows, rows_anew, rows_in_memory
 from projections.delta.log.log_writer import Folders
 from projections.delta.log.object_log import log_at
 from projections.delta.publication import Publication
@@ -39,9 +40,9 @@ from projections.store.port import RowStore
 MS_PER_HOUR: Final = 3_600_000
 # It ends between two batches, and a storage may take long for each version.
 RECORDS_PER_BATCH: Final = 500
-# Rows that are damaged, or come from another log.
+# Rows that are damaged, come from another log, or end before a trimmed log begins.
 USELESS: Final = (
-    *(LogDamagedError, IncompatibleError, StoreDamagedError),
+    *(LogDamagedError, LogTrimmedError, IncompatibleError, StoreDamagedError),
     *(KeyError, TypeError, ValueError),
 )
 # Rows on a disk may wait for a storage that is away for days.
@@ -64,7 +65,8 @@ class PublisherState(NamedTuple):
 class DeltaPublisher:
     """Writes the versions of published tables; `stopped` are the tables that ended, with why.
 
-    Versions older than `retention_h` hours are deleted, with 0 none.
+    Versions older than `retention_h` hours are deleted, with 0 none. Without rows of its own it
+    begins with those of an image, if there is one in `images`.
 
     Attributes:
         position: the position of the last event whose versions are written.
@@ -80,8 +82,9 @@ class DeltaPublisher:
         retention_h: float = 0.0,
         clock: Clock | None = None,
         progress: Progress = lambda _read, _end: None,
+        images: StartImages = BY_TRIM,
     ) -> None:
-        self._log, self._folders = log, folders
+        self._log, self._folders, self._images = log, folders, images
         self._kept_ms = round(retention_h * MS_PER_HOUR)
         self._state = state
         self._clock = clock or SystemClock()
@@ -152,7 +155,7 @@ class DeltaPublisher:
             log_lines.warning("no state is kept", problem=str(problem))
             self._follower = None
         if self._follower is None:
-            self._begin(MemoryStore())
+            self._begin(rows_in_memory(self._log, self._images))
         self._follow()
 
     def store_checkpoint(self) -> int:
@@ -161,16 +164,15 @@ class DeltaPublisher:
 
     def _follow_kept(self, folder: Path) -> None:
         """Follow with the rows in a folder, made anew if they are of no use."""
-        topic = self._log.topic_id(Topic.EVENTS)
         with ExitStack() as held:
             try:
-                self._begin(held.enter_context(open_rows(folder, topic)))
+                self._begin(held.enter_context(open_rows(folder, self._log, self._images)))
                 return self._follow()
             except USELESS as problem:
                 if self._is_begun:
                     raise
                 log_lines.warning("the state is made anew", problem=str(problem))
-        with rows_anew(folder) as store:
+        with rows_anew(folder, self._log, self._images) as store:
             self._begin(store)
             return self._follow()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Event as Signal
 from typing import Final
 
+from ledger.backup.images.starting import BY_TRIM, StartImages
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import CHECKPOINT_S
 from ledger.log.beginning import check_not_lost
@@ -24,10 +25,10 @@ from projections.errors import StoreError, StoreForeignError, StoreVersionError
 from projections.fold.aging import AgingCheckpoint
 from projections.fold.fold import Fold, FoldMark, RowsOf, rows_of
 from projections.fold.lag import Backlog, Lag
+from projections.images.beginning import anew_with, open_begun
 from projections.rows.keys import LOG, read_value
 from projections.store.port import RowStore
 from projections.store.rocks_reader import RocksReader
-from projections.store.rocks_store import RocksStore
 
 RECORDS_PER_BATCH: Final = 2_000
 READ_WAIT_S: Final = 0.5
@@ -130,15 +131,16 @@ def follow(
     progress: Progress = lambda _read, _end: None,
     started: Callable[[Follower], None] = lambda _follower: None,
     checks_state: bool = False,
+    images: StartImages = BY_TRIM,
 ) -> None:
     """Follow a log into the store at `root` until `stop` is set.
 
     With `rebuild` the rows are made anew from the beginning of the log, beside the old ones;
-    readers move over once the new rows have caught up. So are rows of an older format. `started`
-    receives the follower.
+    readers move over once the new rows have caught up. So are rows of an older format. New rows
+    begin with those of an image, if there is one in `images`. `started` receives the follower.
     """
-    make = RocksStore.rebuild if rebuild or has_older_rows(log, root) else RocksStore.open
-    with make(root) as store:
+    make = anew_with if rebuild or has_older_rows(log, root) else open_begun
+    with make(log, root, images) as store:
 
         def caught_up() -> None:
             store.publish()
@@ -192,12 +194,17 @@ def check_former(log: Log, root: Path, version: int) -> None:
 
 
 def rebuild(
-    log: Log, root: Path, stop: Signal, *, progress: Progress = lambda _read, _end: None
+    log: Log,
+    root: Path,
+    stop: Signal,
+    *,
+    progress: Progress = lambda _read, _end: None,
+    images: StartImages = BY_TRIM,
 ) -> None:
     """Make the rows at `root` anew, up to the present end of the log.
 
     Readers keep the old rows until then. If `stop` is set before, the old rows stay. Raises as
-    `Follower.run`, and as `RocksStore.rebuild`.
+    `Follower.run`, and as `anew_with`.
     """
-    with RocksStore.rebuild(root) as store:
+    with anew_with(log, root, images) as store:
         Follower(log, store, progress=progress, caught_up=store.publish).catch_up(stop)

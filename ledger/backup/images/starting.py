@@ -81,6 +81,24 @@ class StartImages:
         return self.begin(log, lambda found: checkpoint_of(*found), domain=domain)
 
 
+def start_at(
+    log: Log, newest: "Checkpoint | None", images: StartImages, domain: int = 0
+) -> "Checkpoint":
+    """Return the checkpoint to read a log from: the newest of the topic, or the one of an image.
+
+    The image counts where the topic has none, or one that needs events from before the log begins.
+    Without either it is the beginning of the ledger. Raises as `StartImages.begin`.
+    """
+    from ledger.core.acceptance import LogHead  # noqa: PLC0415 - with the state
+    from ledger.core.state.domain import DomainState  # noqa: PLC0415
+    from ledger.log.checkpoints import Checkpoint  # noqa: PLC0415
+
+    first = log.ends(Topic.EVENTS)[0]
+    if newest is not None and (newest.offset > first or not first):
+        return newest
+    return images.checkpoint(log, domain) or newest or Checkpoint(DomainState(), LogHead(), 0)
+
+
 BY_TRIM: Final = StartImages()
 """Only on a log that was trimmed, from the backup that its mark names."""
 NO_IMAGES: Final = StartImages(OFF)

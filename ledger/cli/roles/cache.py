@@ -14,9 +14,16 @@ from typing import Annotated
 
 import typer
 
+from ledger.backup.images.starting import BY_TRIM, StartImages
 from ledger.cli.answers import FailureOption, Output
-from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles.role import run_role
+from ledger.cli.options import (
+    BootstrapOption,
+    ImageOption,
+    LedgerOption,
+    SetOption,
+    WithParentOption,
+)
+from ledger.cli.roles.role import images_of, run_role
 from ledger.config.config import Settings, load
 from ledger.config.settings import UNLOCKED, CacheSettings, WebSettings
 from ledger.errors import LedgerError, LogUnavailableError, ReaderBehindError
@@ -58,32 +65,37 @@ def serve_cache(
     http: Annotated[
         str | None, typer.Option("--http", help="host:port to answer at; port 0 = any free.")
     ] = None,
+    image: ImageOption = None,
     settings: SetOption = None,
     with_parent: WithParentOption = False,
     output: FailureOption = Output.TABLE,
 ) -> None:
     """Answer reads of metadata from memory, over HTTP; misses go to rows behind it."""
     flags = {"bootstrap": bootstrap, "ledger": ledger, "store": store, "catalog": catalog}
-    loaded = load({**flags, "cache.http": http, "cache.source": source}, settings or ())
+    own = {"cache.http": http, "cache.source": source, "log.archive": image}
+    loaded = load({**flags, **own}, settings or ())
     kafka, configured = loaded.required("bootstrap"), loaded.settings
     rows = loaded.required("store") if configured.cache.source == "events" else None
     client = configured.client()
 
     def run(stop: Signal) -> None:
-        with closing(KafkaLog(kafka, configured.ledger, client=client)) as log, ExitStack() as own:
+        with closing(KafkaLog(kafka, configured.ledger, client=client)) as log, ExitStack() as held:
             if rows is None:
                 process = fed_by_topic(log, configured)
             else:
-                process = fed_by_log(log, rows, configured, own)
+                process = fed_by_log(log, rows, configured, held, images_of(loaded))
             keep(process, configured.cache, stop, configured.web)
 
     run_role("cache", run, with_parent=with_parent, output=output)
 
 
-def fed_by_log(log: Log, rows: Path, settings: Settings, own: ExitStack) -> CacheProcess:
+def fed_by_log(
+    log: Log, rows: Path, settings: Settings, own: ExitStack, images: StartImages = BY_TRIM
+) -> CacheProcess:
     """Return a cache that follows the log beside the rows at a path."""
     reads = own.enter_context(closing(Reopened[Reads](lambda: open_reads(rows))))
-    entries = FollowedEntries(log, bytes_max=settings.cache.bytes_max).start_loading()
+    size = settings.cache.bytes_max
+    entries = FollowedEntries(log, bytes_max=size, images=images).start_loading()
     cache = MetadataCache(entries, StoreAt(rows), settings.catalog)
     return CacheProcess(cache, ReadLists(reads), max_wait_ms=settings.cache.max_wait_ms)
 

@@ -7,9 +7,16 @@ from typing import Annotated
 
 import typer
 
+from ledger.backup.images.starting import StartImages
 from ledger.cli.answers import FailureOption, Output, progress_bar
-from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles.role import run_role
+from ledger.cli.options import (
+    BootstrapOption,
+    ImageOption,
+    LedgerOption,
+    SetOption,
+    WithParentOption,
+)
+from ledger.cli.roles.role import images_of, run_role
 from ledger.config.config import load
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
@@ -27,6 +34,7 @@ def serve_feeder(
     trigger_ms: Annotated[int | None, typer.Option(min=0, help="0 = batch after batch.")] = None,
     settings: SetOption = None,
     *,
+    image: ImageOption = None,
     publish: Annotated[
         bool | None,
         typer.Option("--publish/--no-publish", help="Publish metadata to caches of other hosts."),
@@ -39,26 +47,27 @@ def serve_feeder(
 ) -> None:
     """Fold the log with Spark Structured Streaming into a store that Spark jobs plan from."""
     flags = {"bootstrap": bootstrap, "ledger": ledger, "feeder.trigger_ms": trigger_ms}
-    loaded = load({**flags, "feeder.publish": publish}, settings or ())
+    own = {"feeder.publish": publish, "log.archive": image}
+    loaded = load({**flags, **own}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
     client = found.client()
-    of_spark = found.feeder_client()
+    of_spark, images = found.feeder_client(), images_of(loaded)
 
     def run(stop: Signal) -> None:
         from projections.cache.topic.publishing import publishing  # noqa: PLC0415
         from projections.errors import StoreDamagedError  # noqa: PLC0415
         from projections.fold.fold import Fold  # noqa: PLC0415 - a role loads only what it runs
-        from projections.store.rocks_store import RocksStore  # noqa: PLC0415
+        from projections.images.beginning import open_begun  # noqa: PLC0415
         from spark_sink.feeder import Feeder  # noqa: PLC0415 - loads Spark
         from spark_sink.session import ledger_session  # noqa: PLC0415
 
         spark = ledger_session("lakeledger-feeder")
         with final(StoreDamagedError, OffsetGoneError), ExitStack() as held:
             log = held.enter_context(closing(KafkaLog(kafka, found.ledger, client=client)))
-            rebuild_rows(log, store / "rows", stop, asked=rebuild)
+            rebuild_rows(log, store / "rows", stop, images, asked=rebuild)
             if stop.is_set():
                 return
-            rows: RowStore = held.enter_context(RocksStore.open(store / "rows"))
+            rows: RowStore = held.enter_context(open_begun(log, store / "rows", images))
             if found.feeder.publish:
                 add_topic(kafka, found.ledger, Topic.CACHE, client=client)
                 rows = held.enter_context(publishing(log, rows))
@@ -81,7 +90,7 @@ def serve_feeder(
     run_role("feeder", run, with_parent=with_parent, output=output)
 
 
-def rebuild_rows(log: Log, rows: Path, stop: Signal, *, asked: bool) -> None:
+def rebuild_rows(log: Log, rows: Path, stop: Signal, images: StartImages, *, asked: bool) -> None:
     """Make the rows of a feeder anew if that is `asked` or their format is older.
 
     They are made with the same fold, and the progress is shown.
@@ -90,4 +99,4 @@ def rebuild_rows(log: Log, rows: Path, stop: Signal, *, asked: bool) -> None:
 
     if asked or has_older_rows(log, rows):
         with progress_bar("rebuilding") as progress:
-            rebuild(log, rows, stop, progress=progress)
+            rebuild(log, rows, stop, progress=progress, images=images)

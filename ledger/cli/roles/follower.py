@@ -11,8 +11,14 @@ from typing import Annotated
 import typer
 
 from ledger.cli.answers import FailureOption, Output, progress_bar
-from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles.role import Server, answering, first_of, run_role, wait_for_broker
+from ledger.cli.options import (
+    BootstrapOption,
+    ImageOption,
+    LedgerOption,
+    SetOption,
+    WithParentOption,
+)
+from ledger.cli.roles.role import Server, answering, first_of, images_of, run_role, wait_for_broker
 from ledger.config.config import load
 from ledger.config.settings import OFF
 from ledger.errors import OffsetGoneError
@@ -34,6 +40,7 @@ def serve_follower(
     ] = None,
     settings: SetOption = None,
     *,
+    image: ImageOption = None,
     no_http: Annotated[bool, typer.Option("--no-http", help="Answer no HTTP.")] = False,
     rebuild: Annotated[
         bool,
@@ -43,7 +50,7 @@ def serve_follower(
     output: FailureOption = Output.TABLE,
 ) -> None:
     """Fold the log into rows that every process of this host can read, and others over HTTP."""
-    flags = {"bootstrap": bootstrap, "ledger": ledger, "store": store}
+    flags = {"bootstrap": bootstrap, "ledger": ledger, "store": store, "log.archive": image}
     loaded = load({**flags, "follower.http": OFF if no_http else http}, settings or ())
     kafka, rows = loaded.required("bootstrap"), loaded.required("store")
     found = loaded.settings
@@ -75,6 +82,7 @@ def serve_follower(
                     progress=progress,
                     started=followers.append,
                     checks_state=is_debugged(),
+                    images=images_of(loaded),
                 )
 
     run_role("follower", run, with_parent=with_parent, output=output)

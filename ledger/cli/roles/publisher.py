@@ -11,8 +11,14 @@ from typing import Annotated
 import typer
 
 from ledger.cli.answers import FailureOption, Output, progress_bar
-from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles.role import Server, answering, run_role, wait_for_broker
+from ledger.cli.options import (
+    BootstrapOption,
+    ImageOption,
+    LedgerOption,
+    SetOption,
+    WithParentOption,
+)
+from ledger.cli.roles.role import Server, answering, images_of, run_role, wait_for_broker
 from ledger.config.config import load
 from ledger.config.settings import OFF
 from ledger.errors import OffsetGoneError
@@ -36,13 +42,18 @@ def serve_publisher(
     ] = None,
     settings: SetOption = None,
     *,
+    image: ImageOption = None,
     no_http: Annotated[bool, typer.Option("--no-http", help="Answer no HTTP.")] = False,
     with_parent: WithParentOption = False,
     output: FailureOption = Output.TABLE,
 ) -> None:
     """Write a Delta log for every table whose property `lakeledger.publish` is `delta`."""
     flags = {"bootstrap": bootstrap, "ledger": ledger}
-    own = {"publisher.http": OFF if no_http else http, "publisher.store": store}
+    own = {
+        "publisher.http": OFF if no_http else http,
+        "publisher.store": store,
+        "log.archive": image,
+    }
     loaded = load({**flags, **own}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
     client, folder = found.client(), found.publisher.store
@@ -53,7 +64,11 @@ def serve_publisher(
             wait_for_broker(log)
             progress = held.enter_context(progress_bar("publishing"))
             publisher = DeltaPublisher(
-                log, state=state, retention_h=found.publisher.retention_h, progress=progress
+                log,
+                state=state,
+                retention_h=found.publisher.retention_h,
+                progress=progress,
+                images=images_of(loaded),
             )
 
             def serve() -> Server:

@@ -7,9 +7,10 @@ from typing import NoReturn, Protocol, TypeVar
 
 import typer
 
+from ledger.backup.images.starting import StartImages
 from ledger.cli.answers import Output
 from ledger.cli.failures import tell
-from ledger.config.config import load
+from ledger.config.config import Loaded, load
 from ledger.config.settings import OFF
 from ledger.log.port import Log, Topic
 from ledger.log_lines import LogLines
@@ -39,6 +40,11 @@ def run_role(
     switch_on(load().settings.trace)
     report = (lambda error: tell(error, as_json=True)) if output is Output.JSON else None
     raise typer.Exit(role_process(role, run, with_parent=with_parent, report=report))
+
+
+def images_of(loaded: Loaded) -> StartImages:
+    """Return where a role looks for an image; one that a flag names is an error if unusable."""
+    return StartImages(loaded.settings.log.archive, loaded.origins["log.archive"] == "flag")
 
 
 @contextmanager

@@ -11,15 +11,17 @@ from typing import Annotated
 
 import typer
 
+from ledger.backup.images.starting import BY_TRIM, StartImages
 from ledger.cli.answers import FailureOption, Output
 from ledger.cli.options import (
     BootstrapOption,
+    ImageOption,
     LeaseOption,
     LedgerOption,
     SetOption,
     WithParentOption,
 )
-from ledger.cli.roles.role import Server, answering, first_of, run_role
+from ledger.cli.roles.role import Server, answering, first_of, images_of, run_role
 from ledger.clock import SystemClock
 from ledger.config.config import Settings, load
 from ledger.config.settings import Genesis
@@ -47,13 +49,15 @@ def serve_sequencer(  # noqa: PLR0917 - options of a command are named
         typer.Option("--http", help="host:port of probes and metrics, or off; port 0 = any free."),
     ] = None,
     *,
+    image: ImageOption = None,
     settings: SetOption = None,
     with_parent: WithParentOption = False,
     output: FailureOption = Output.TABLE,
 ) -> None:
     """Lead the ledger, or stand by until the leader is gone."""
     flags = {"bootstrap": bootstrap, "ledger": ledger, "catalog": catalog}
-    loaded = load({**flags, "sequencer.lease_s": lease_s, "sequencer.http": http}, settings or ())
+    own = {"sequencer.lease_s": lease_s, "sequencer.http": http, "log.archive": image}
+    loaded = load({**flags, **own}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
     client = found.client()
 
@@ -81,7 +85,7 @@ def serve_sequencer(  # noqa: PLR0917 - options of a command are named
             with interruptible():
                 verify_topics(kafka, found.ledger, client=client)
                 check_rows_left(log, found.ledger, filter(None, [found.store]))
-            sequencer = sequencer_of(log, found, name)
+            sequencer = sequencer_of(log, found, name, images_of(loaded))
             sequencers.append(sequencer)
             freeze_recovered()
             position = sequencer.acceptor.head.position
@@ -92,7 +96,9 @@ def serve_sequencer(  # noqa: PLR0917 - options of a command are named
     run_role("sequencer", run, with_parent=with_parent, output=output)
 
 
-def sequencer_of(log: Log, settings: Settings, name: str) -> Sequencer:
+def sequencer_of(
+    log: Log, settings: Settings, name: str, images: StartImages = BY_TRIM
+) -> Sequencer:
     """Return a sequencer with its state loaded; `name` and the process stand in its fences."""
     limits = DEFAULT_LIMITS._replace(lease_ms=round(settings.sequencer.lease_s * 1000))
     return Sequencer(
@@ -101,4 +107,5 @@ def sequencer_of(log: Log, settings: Settings, name: str) -> Sequencer:
         name=f"{name}/{os.getpid()}",
         settings=settings.sequencer,
         checks_state=is_debugged(),
+        images=images,
     )
