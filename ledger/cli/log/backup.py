@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ledger.backup.manifest import Manifest
     from ledger.backup.place import BackupPlace
     from ledger.backup.restoring import RestoreOutcome
+    from ledger.backup.taking import Taken
     from ledger.config.address import Address
     from ledger.config.config import Loaded
 
@@ -30,26 +31,85 @@ def backup(
     bootstrap: BootstrapOption = None,
     ledger: NameOption = None,
     *,
+    image: Annotated[
+        bool, typer.Option("--image/--no-image", help="Take an image of the rows of this host too.")
+    ] = True,
+    publication: Annotated[
+        bool,
+        typer.Option(
+            "--publication/--no-publication",
+            help="With the rows of a publisher in the image; without, former ones go too.",
+        ),
+    ] = True,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Take nothing: read all of the backup, and compare it.")
+    ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Copy the events that are not in the backup yet; the ledger may run meanwhile."""
+    if verify:
+        verify_backup(path, output)
+        return
     from ledger.backup.cluster import topics_noted  # noqa: PLC0415
+    from ledger.backup.contents import manifest_in  # noqa: PLC0415
+    from ledger.backup.images.manifest import PUBLICATION  # noqa: PLC0415
     from ledger.backup.place import open_place  # noqa: PLC0415
     from ledger.backup.taking import take  # noqa: PLC0415
+    from ledger.cli.log.images import fields_of_image, take_beside  # noqa: PLC0415
     from ledger.config.search import client_for, find_address, log_of  # noqa: PLC0415 - a command loads only what it uses
 
     place, stop = open_place(path), Signal()
     address = find_address(bootstrap, ledger)
     topics = topics_noted(address.bootstrap, address.ledger, client_for(address))
-    with closing(log_of(address)) as log, progress_bar("backup", transient=True) as progress:
+    fields: dict[str, Any] = {}
+    with closing(log_of(address)) as log:
+
+        def take_on() -> "Taken":
+            with progress_bar("backup", transient=True) as progress:
+                taken = take(log, place, topics, stop=stop, progress=progress)
+            note_backup(address, place.path, taken.manifest.reached.head.position)
+            return taken
+
         heed_signals(stop)
-        taken = take(log, place, topics, stop=stop, progress=progress)
-    note_backup(address, place.path, taken.manifest.reached.head.position)
-    fields = {"new_records": taken.new_records, "whole": taken.is_whole}
-    answer({**fields_of(taken.manifest), **fields, "path": place.path}, output)
-    if not taken.is_whole:
+        taken = take_on()
+        is_whole, new_records = taken.is_whole, taken.new_records
+        if is_whole and image:
+            without = () if publication else (PUBLICATION,)
+            imaged = take_beside(place, address, taken.manifest, take_on, stop, without)
+            is_whole, fields = imaged.is_whole, fields_of_image(imaged)
+    fields = {"new_records": new_records, "whole": is_whole, **fields}
+    answer({**fields_of(manifest_in(place)), **fields, "path": place.path}, output)
+    if not is_whole:
         say("stopped; the backup is whole up to that position, and the next run goes on from there")
         raise typer.Exit(ExitCode.INTERRUPTED)
+
+
+def verify_backup(path: str, output: Output) -> None:
+    """Read all events and images of a backup, and answer what it holds.
+
+    Raises BackupDamagedError at the first file that differs from what was written, and
+    ImageForeignError for an image that does not belong to the events.
+    """
+    from ledger.backup.contents import manifest_in  # noqa: PLC0415
+    from ledger.backup.place import open_place  # noqa: PLC0415
+    from ledger.backup.restoring import check_backup  # noqa: PLC0415
+    from ledger.cli.log.images import images_verified  # noqa: PLC0415
+
+    place, stop = open_place(path), Signal()
+    manifest = manifest_in(place)
+    heed_signals(stop)
+    with progress_bar("events", transient=True) as progress:
+        is_whole = check_backup(place, manifest, stop, progress)
+    images = images_verified(place, stop) if is_whole else []
+    if stop.is_set():
+        say("stopped before all of the backup was read; nothing that was read differs")
+        raise typer.Exit(ExitCode.INTERRUPTED)
+    fields = {
+        "images": [each.position for each in images],
+        "image_checkpoints": [each.checkpoint for each in images],
+        "verified": True,
+    }
+    answer({**fields_of(manifest), **fields, "path": place.path}, output)
 
 
 def note_backup(address: "Address", path: str, position: int) -> None:
