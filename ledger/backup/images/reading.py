@@ -164,11 +164,9 @@ def check_covered(place: BackupPlace, archive: Manifest, image: ImageManifest) -
             f"beside it are of {archive.ledger}. Remove the image, and take one again with: "
             f"lakeledger backup {place.path}"
         )
-    wanted = {
-        position: chain for each in image.sections.values() for position, chain in places_of(each)
-    }
-    found = chains_at(place, archive, wanted)
-    for position, chain in sorted(wanted.items()):
+    wanted = [each for section in image.sections.values() for each in places_of(section)]
+    found = chains_at(place, archive, {position for position, _ in wanted})
+    for position, chain in sorted(wanted):
         if found.get(position) != chain:
             has = found[position].hex() if position in found else "no event"
             raise ImageForeignError(

@@ -93,6 +93,8 @@ def take_image(
         run = _Taking(place, archive, [*kept_images.values()], rule, stop, progress)
         former = next(iter(kept_images.values()), None)
         sections = {} if former is None else dict(former.sections)
+        for each in stored:
+            run.check(each)
         fresh = [each for each in stored if is_newer(each, sections)]
         end = sum(each.about for each in fresh)
         for each in fresh:
@@ -187,7 +189,6 @@ class _Taking:
 
     def section(self, stored: StoredSection, end: int) -> ImageSection | None:
         """Write the rows of a store, and return the section; None after a stop."""
-        self._check(stored)
         checkpoint = self._checkpoint(stored)
         digest, count, files = sha256(), 0, list[RowsFile]()
         for rows in cut_rows(stored.rows(), self._rule):
@@ -210,7 +211,7 @@ class _Taking:
             tuple(files),
         )
 
-    def _check(self, stored: StoredSection) -> None:
+    def check(self, stored: StoredSection) -> None:
         """Raise ImageForeignError for rows that the events of the backup cannot continue."""
         archive = self._archive
         if stored.topic != archive.events_topic:

@@ -75,7 +75,9 @@ def backup(
         is_whole, new_records = taken.is_whole, taken.new_records
         if is_whole and image:
             without = () if publication else (PUBLICATION,)
-            imaged = take_beside(place, address, taken.manifest, take_on, stop, without)
+            imaged = take_beside(
+                place, address, taken.manifest, take_on, stop=stop, without=without
+            )
             is_whole, fields = imaged.is_whole, fields_of_image(imaged)
     fields = {"new_records": new_records, "whole": is_whole, **fields}
     answer({**fields_of(manifest_in(place)), **fields, "path": place.path}, output)

@@ -22,6 +22,7 @@ def take_beside(
     address: "Address",
     manifest: "Manifest",
     take_on: Callable[[], object],
+    *,
     stop: Signal,
     without: Collection[str] = (),
 ) -> "TakenImage":
