@@ -80,8 +80,10 @@ def trimmed(mark: TrimMark) -> LogTrimmedError:
     """Return the error for a reader that wants the events in front of the first one left."""
     return LogTrimmedError(
         f"the events below position {mark.below} were trimmed from the log. They are in the backup "
-        f"{mark.archive}, with rows of position {mark.image}: begin with these rows, or restore "
-        "the backup into another cluster to read the events",
+        f"{mark.archive}, with an image of rows to begin with: start the process without --image "
+        "off, or with --image PATH if the backup lies elsewhere now, and with --rebuild if its own "
+        "rows end before the log begins. To read the events, restore the backup into another "
+        "cluster",
         below=mark.below,
         archive=mark.archive,
     )
