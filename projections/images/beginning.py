@@ -79,4 +79,5 @@ def filled_memory(found: FoundImage, section: str, version: int) -> MemoryStore:
 def pages_of(found: FoundImage, section: str) -> Iterator[list[Row]]:
     """Yield the rows of an image without the one that every store begins with."""
     for page in rows_of(*found, section):
-        yield [row for row in page if row[0] != FORMAT_KEY]
+        is_first = page[0][0] <= FORMAT_KEY
+        yield [row for row in page if row[0] != FORMAT_KEY] if is_first else page

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Final, Self
 
@@ -130,7 +131,7 @@ def written_tables(
             path = folder / f"{number:06d}.sst"
             writer, size = TableWriter(path, limits), 0
         writer.put(rows)
-        size += sum(len(key) + len(value) for key, value in rows)
+        size += sum(map(len, chain.from_iterable(rows)))
         if size >= TABLE_BYTES:
             writer.finish()
             writer = None

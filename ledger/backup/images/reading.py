@@ -6,7 +6,8 @@ of its checkpoint must be those of the events.
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from hashlib import sha256
-from itertools import pairwise
+from itertools import islice
+from operator import ge, itemgetter
 from typing import TYPE_CHECKING, Final
 
 from ledger.backup.contents import manifest_in, opened_file
@@ -49,8 +50,8 @@ def rows_of(place: BackupPlace, image: ImageManifest, section: str = ROWS) -> It
     last = b""
     for file in found.files:
         rows = opened_rows(place, image, file)
-        keys = [last, *(key for key, _ in rows)]
-        if any(key <= before for before, key in pairwise(keys)):
+        keys = [last, *map(itemgetter(0), rows)]
+        if any(map(ge, keys, islice(keys, 1, None))):
             raise ImageDamagedError(
                 place.path, file.name, f"the rows of section {section} are out of order there"
             )

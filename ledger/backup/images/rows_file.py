@@ -8,6 +8,7 @@ name of a file is the digest of its rows, and a file that is there already is no
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from io import BytesIO
+from itertools import chain
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -25,6 +26,9 @@ DEFLATE_LEVEL: Final = 6
 # Equal rows give equal bytes.
 MARKER: Final = b"lakeledger image"
 LENGTH_BYTES: Final = 4
+SHORT_MAX: Final = 4096
+# The lengths of nearly all keys and values, as bytes.
+SHORT: Final = [size.to_bytes(LENGTH_BYTES, "big") for size in range(SHORT_MAX)]
 SCHEMA: Final = parse_schema(
     {
         "type": "record",
@@ -64,14 +68,17 @@ def cut_rows(rows: Iterable[Row], rule: CutRule = CUT) -> Iterator[list[Row]]:
 def flat(rows: Sequence[Row]) -> bytes:
     """Return the bytes that digests of rows are taken of: each length, then key or value."""
     parts = list[bytes]()
-    for key, value in rows:
-        parts += (length_of(key), key, length_of(value), value)
+    for row in rows:
+        for data in row:
+            size = len(data)
+            parts.append(SHORT[size] if size < SHORT_MAX else size.to_bytes(LENGTH_BYTES, "big"))
+            parts.append(data)
     return b"".join(parts)
 
 
-def length_of(data: bytes) -> bytes:
-    """Return the length of a key or a value as four bytes."""
-    return len(data).to_bytes(LENGTH_BYTES, "big")
+def size_of(rows: Iterable[Row]) -> int:
+    """Return the bytes of the keys and values of rows."""
+    return sum(map(len, chain.from_iterable(rows)))
 
 
 def rows_name(content: bytes) -> str:

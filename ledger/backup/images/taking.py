@@ -31,6 +31,7 @@ from ledger.backup.images.rows_file import (
     is_rows_file,
     rows_bytes,
     rows_name,
+    size_of,
 )
 from ledger.backup.manifest import Manifest
 from ledger.backup.place import BackupPlace
@@ -249,7 +250,6 @@ class _Taking:
         data = rows_bytes(rows)
         self._place.write(name, data)
         self.written += 1
-        size = sum(len(key) + len(value) for key, value in rows)
-        entry = RowsFile(name, len(rows), size, len(data), sha256(data).hexdigest())
+        entry = RowsFile(name, len(rows), size_of(rows), len(data), sha256(data).hexdigest())
         self._there[name] = entry
         return entry
