@@ -9,6 +9,7 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, progress_bar, say
 from ledger.cli.failures import Stopped
+from ledger.cli.log.size import log_size
 from ledger.cli.log.watch import condition, line_of, shown_line, watch
 from ledger.cli.options import AWAY_S, NameOption, number_option
 from ledger.cli.streams import is_read
@@ -118,6 +119,9 @@ def tell_of_broker(log: Log, *, was_away: bool) -> bool:
     if was_away:
         say("the broker is back")
     return False
+
+
+log.command("size")(log_size)
 
 
 class Grain(StrEnum):

@@ -1,0 +1,115 @@
+"""Growth: what a ledger's topics, rows and backups hold, what a day adds, and when a disk is full.
+
+A broker of this host has its topics as folders, whose bytes are counted. Of another one the records
+are counted, and their size is that of the newest ones. What a day adds is what the events topic got
+within the last day, and the rows that were made of as many events.
+"""
+
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ledger.errors import AccessDeniedError, TopicMissingError
+from ledger.log.port import Log, Topic
+
+DAY_MS: Final = 24 * 60 * 60 * 1000
+SAMPLE: Final = 500
+RECORD_BYTES: Final = 20
+"""What Kafka keeps of a record besides its key and its value, about."""
+WAIT_S: Final = 5.0
+
+
+class HeldBytes(NamedTuple):
+    """What one place of a ledger holds; `is_measured` is false for an estimate.
+
+    `records` is None for what has no records, `oldest` the time of its first record in ms, or None.
+    """
+
+    what: str
+    bytes: int
+    records: int | None = None
+    oldest: int | None = None
+    is_measured: bool = True
+
+
+class Growth(NamedTuple):
+    """What a day adds: events, bytes of the events topic, and bytes of rows made of them."""
+
+    events: int
+    log_bytes: int
+    row_bytes: int
+
+    def days_left(self, free: int) -> float | None:
+        """Return after how many days a disk with `free` bytes is full, None if nothing grows."""
+        a_day = self.log_bytes + self.row_bytes
+        return free / a_day if a_day > 0 else None
+
+
+def topic_held(log: Log, topic: Topic, folder: Path | None = None) -> HeldBytes | None:
+    """Return what a topic holds, None for one that does not exist or may not be read.
+
+    `folder` is the broker's folder of the topic, if it is on this host.
+    """
+    try:
+        log.topic_id(topic)
+        first, end = log.ends(topic)
+    except (TopicMissingError, AccessDeniedError):
+        return None
+    oldest = time_at(log, topic, first) if first < end else None
+    if folder is not None and folder.is_dir():
+        return HeldBytes(f"topic {topic}", folder_bytes(folder), end - first, oldest)
+    size = (end - first) * record_bytes(log, topic, first, end)
+    return HeldBytes(f"topic {topic}", size, end - first, oldest, is_measured=False)
+
+
+def record_bytes(log: Log, topic: Topic, first: int, end: int) -> int:
+    """Return the mean size of the newest records of a topic, 0 without records."""
+    with closing(log.reader(topic, max(first, end - SAMPLE))) as reader:
+        records = reader.read(SAMPLE, WAIT_S) if first < end else ()
+    sizes = [len(each.key) + len(each.value) + RECORD_BYTES for each in records]
+    return sum(sizes) // len(sizes) if sizes else 0
+
+
+def time_at(log: Log, topic: Topic, offset: int) -> int | None:
+    """Return the time of the first record from an offset on, None if it does not come."""
+    with closing(log.reader(topic, offset)) as reader:
+        records = reader.read(1, WAIT_S)
+    return records[0].timestamp if records else None
+
+
+def offset_since(log: Log, topic: Topic, since_ms: int) -> int:
+    """Return the first offset whose record is of a time or later; times of records never fall."""
+    low, high = log.ends(topic)
+    while low < high:
+        middle = (low + high) // 2
+        at = time_at(log, topic, middle)
+        if at is None or at >= since_ms:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def growth(log: Log, now_ms: int, events: HeldBytes, rows: Iterable[HeldBytes]) -> Growth:
+    """Return what a day adds to a ledger, by the last day or by its whole time if that is less."""
+    first, end = log.ends(Topic.EVENTS)
+    since = offset_since(log, Topic.EVENTS, now_ms - DAY_MS)
+    count, span_ms = end - since, DAY_MS
+    if since == first and events.oldest is not None:
+        span_ms = max(1, min(DAY_MS, now_ms - events.oldest))
+    a_day = count * DAY_MS / span_ms
+    share = a_day / events.records if events.records else 0.0
+    row_bytes = sum(each.bytes for each in rows)
+    return Growth(round(a_day), round(events.bytes * share), round(row_bytes * share))
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the bytes of all files below a folder; one that goes meanwhile has none."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:
+            continue
+    return total
