@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ledger.config.settings import CHECKPOINT_S
 from ledger.errors import LogDamagedError, LogUnavailableError
+from ledger.log.consumers import Registration
 from ledger.log.port import Record, Topic
 from ledger.log_lines import LogLines
 from projections.fold.aging import AgingCheckpoint
@@ -44,7 +45,10 @@ log_lines = LogLines("lakeledger.feeder")
 
 
 class Feeder:
-    """Feeds one fold from one ledger's events topic until it is stopped."""
+    """Feeds one fold from one ledger's events topic until it is stopped.
+
+    `entry` is its entry among the processes that follow the log.
+    """
 
     def __init__(
         self,
@@ -59,6 +63,7 @@ class Feeder:
         client: Mapping[str, str] = {},
         applied: Callable[[Fed], None] | None = None,
         end_s: float = END_S,
+        entry: Registration | None = None,
     ) -> None:
         self._spark = spark
         self._fold = fold
@@ -70,6 +75,7 @@ class Feeder:
         self._applied = applied
         self._end_s = end_s
         self._checkpoint = AgingCheckpoint(fold, checkpoint_s)
+        self._entry = entry
         self._turn = Condition()
         self._is_feeding = False
         self._is_stopping = False
@@ -201,6 +207,8 @@ class Feeder:
         with self._turn:
             if not self._is_feeding:
                 self._checkpoint.replace_if_old()
+        if self._entry is not None:
+            self._entry.note(self._fold.checkpointed)
 
     def _report(self, query: StreamingQuery) -> None:
         """Log position and lag now and then; Spark is asked only if the position moved."""

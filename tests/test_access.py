@@ -23,7 +23,10 @@ WRITERS: Final = {
     Topic.HEARTBEATS: {"sequencer", "client", "iceberg"},
     Topic.BEATS: {"sequencer"},
     Topic.CHECKPOINTS: {"sequencer", "recover"},
-    Topic.CATALOGS: {"restore", "recover"},
+    Topic.CATALOGS: {"restore", "recover", "trim"},
+    Topic.CONSUMERS: {
+        *("follower", "cache", "feeder", "publishing-feeder", "publisher", "notifier", "trim")
+    },
     Topic.CACHE: {"publishing-feeder"},
 }
 

@@ -81,7 +81,7 @@ class Lived:
         self.client.beat(self.session)
         self.turn()
         self.sequencer.close()
-        for topic in (Topic.CATALOGS, Topic.CACHE):
+        for topic in (Topic.CATALOGS, Topic.CACHE, Topic.CONSUMERS):
             self.log.writer(topic).append(b"main", b"what another part of the product wrote")
         self.position = self.client.acceptor.head.position
         self.ledger = self.genesis()

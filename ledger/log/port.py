@@ -34,6 +34,9 @@ class Topic(StrEnum):
 REQUIRED: Final = tuple(topic for topic in Topic if topic not in {Topic.CACHE, Topic.CONSUMERS})
 """The topics that every ledger has."""
 
+MADE: Final = (*REQUIRED, Topic.CONSUMERS)
+"""The topics that a new ledger gets."""
+
 
 class Record(NamedTuple):
     """One record as read; `value` is empty for a tombstone, `timestamp` in milliseconds."""

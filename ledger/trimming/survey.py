@@ -10,6 +10,7 @@ from ledger.backup.contents import manifest_in, parts
 from ledger.backup.images.manifest import ImageManifest
 from ledger.backup.images.reading import newest_image, verified
 from ledger.backup.place import BackupPlace
+from ledger.clock import Clock, SystemClock
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import LedgerCreated
 from ledger.errors import TrimRefusedError
@@ -37,7 +38,11 @@ class TrimPlan(NamedTuple):
 
 
 def plan(
-    log: Log, place: BackupPlace, below: int, progress: Progress = lambda _done, _end: None
+    log: Log,
+    place: BackupPlace,
+    below: int,
+    progress: Progress = lambda _done, _end: None,
+    clock: Clock | None = None,
 ) -> TrimPlan:
     """Return the trim below a position.
 
@@ -51,7 +56,7 @@ def plan(
             f"the log begins at position {begun.head.position + 1}, so there is nothing below "
             f"{below} to trim"
         )
-    check_consumers(registered(log, created.domain), below)
+    check_consumers(registered(log, created.domain), below, (clock or SystemClock()).now_ms())
     check_checkpoint(log, created.domain, below)
     head, offset = found_in(log, below, progress)
     check_archive(place, created, head, below, progress)
@@ -62,14 +67,14 @@ def plan(
     return TrimPlan(mark, image.digest, offset - begun.offset)
 
 
-def check_consumers(consumers: Sequence[Consumer] | None, below: int) -> None:
+def check_consumers(consumers: Sequence[Consumer] | None, below: int, now_ms: int) -> None:
     """Refuse a trim of events that a registered consumer has not read, or that a pin keeps."""
     if consumers is None:
         raise TrimRefusedError(
             "the ledger has no topic of consumers, so it is not known which processes still read "
             "old events. Create it with lakeledger init, and start the ledger's processes again"
         )
-    slow = list(behind(list(consumers), below))
+    slow = list(behind(consumers, below, now_ms))
     if not slow:
         return
     first = min(slow, key=lambda each: each.position)
@@ -79,8 +84,8 @@ def check_consumers(consumers: Sequence[Consumer] | None, below: int) -> None:
             f"that position, or remove the pin with: lakeledger log unpin {first.name}"
         )
     raise TrimRefusedError(
-        f"{first.role} {first.name} on {first.host} is at position {first.position}, and "
-        f"{len(slow)} in all have not read up to {below}. Let them catch up, or forget one that is "
+        f"{first.role} {first.name} on {first.host} would begin anew at position {first.position}, "
+        f"and {len(slow)} in all need events below {below}. Let them go on, or forget one that is "
         f"gone for good with: lakeledger consumers forget {first.role} {first.name}"
     )
 

@@ -27,6 +27,7 @@ from ledger.errors import (
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, read_newest
+from ledger.log.consumers import Registration
 from ledger.log.port import Log, Record, Topic
 from ledger.log_lines import LogLines
 from ledger.reads.lineage import Gap, gaps_of
@@ -50,6 +51,8 @@ log_lines: Final = LogLines("lakeledger.cache")
 class FollowedEntries(Entries):
     """The entries of a domain, in at most `bytes_max` bytes of objects; the caller closes the log.
 
+    `entry` is their entry among the processes that follow the log.
+
     They answer no read before they reach the end that the log had when they began. Until then each
     read gets a reason: "loading" after `start_loading`, where the store answers at once, and
     "ahead_of_cache" after `start`, where a reader may wait.
@@ -61,12 +64,12 @@ class FollowedEntries(Entries):
         domain: int = 0,
         *,
         bytes_max: int = BYTES_MAX,
-        images: StartImages = BY_TRIM,
+        entry: Registration | None = None,
     ) -> None:
         self.tables = HeldTables(bytes_max)
         self._log, self._images = log, images
         self._domain = domain
-        self._backlog = Backlog(log)
+        self._backlog, self._entry = Backlog(log), entry
         self._changed = Condition()
         self._stop = Signal()
         self._thread = Thread(target=self._run, name="lakeledger-cache", daemon=True)
@@ -287,6 +290,8 @@ class FollowedEntries(Entries):
                     self._apply([], has_come=True)
                 self._take_batch(events.read(READ_MAX, READ_WAIT_S), has_come=has_come)
                 self._read_to = events.next_offset()
+                if self._entry is not None:
+                    self._entry.note(self._batches.acceptor.head.position)
 
     def _take_batch(self, records: Sequence[Record], *, has_come: bool) -> None:
         """Apply the events of a batch, also of one that cannot be checked to its end now."""

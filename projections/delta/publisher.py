@@ -19,6 +19,7 @@ from ledger.core.events.events import Body
 from ledger.core.state.domain import DomainState
 from ledger.errors import IncompatibleError, LogDamagedError, LogTrimmedError
 from ledger.log.beginning import check_not_lost
+from ledger.log.consumers import name_of
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Progress, Replay
 from ledger.log_lines import LogLines
@@ -194,6 +195,7 @@ class DeltaPublisher:
             records_max=RECORDS_PER_BATCH,
             checkpoint_s=self._state.age_s if self._is_kept else inf,
             clock=self._clock,
+            consumer=("publisher", name_of(self._state.folder)) if self._state.folder else None,
         )
         fold = self._follower.fold
         if fold.mark.position:

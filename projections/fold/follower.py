@@ -17,6 +17,7 @@ from ledger.backup.images.starting import BY_TRIM, StartImages
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import CHECKPOINT_S
 from ledger.log.beginning import check_not_lost
+from ledger.log.consumers import Registration, name_of
 from ledger.log.port import Log, LogReader, Topic
 from ledger.log_lines import LogLines
 from ledger.machine.process import freeze_recovered
@@ -43,7 +44,8 @@ class Follower:
     """Follows a log into a store; calls `caught_up` once, at the end that the log had at the start.
 
     `is_caught_up` becomes true at that point. `rows_of` makes the rows; `stepped` is called after
-    each batch of at most `records_max` records, with their number.
+    each batch of at most `records_max` records, with their number. `consumer` are the role and the
+    name under which it registers itself among those that follow the log.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Follower:
         checkpoint_s: float = CHECKPOINT_S,
         clock: Clock | None = None,
         checks_state: bool = False,
+        consumer: tuple[str, str] | None = None,
     ) -> None:
         self.fold = Fold.load(store, log, rows_of=rows_of, checks_state=checks_state)
         self.is_caught_up = False
@@ -69,6 +72,7 @@ class Follower:
         self._stepped, self._records_max = stepped, records_max
         self._clock = clock or SystemClock()
         self._checkpoint = AgingCheckpoint(self.fold, checkpoint_s, clock=self._clock)
+        self._entry = None if consumer is None else Registration(log, *consumer, self._clock)
 
     def run(self, stop: Signal) -> None:
         """Follow until `stop` is set.
@@ -118,6 +122,8 @@ class Follower:
         if records:
             self.fold.feed(records)
         self._checkpoint.replace_if_old()
+        if self._entry is not None:
+            self._entry.note(self.fold.checkpointed)
         self._stepped(len(records))
 
 
@@ -153,6 +159,7 @@ def follow(
             caught_up=caught_up,
             checkpoint_s=checkpoint_s,
             checks_state=checks_state,
+            consumer=("follower", name_of(root)),
         )
         started(follower)
         follower.run(stop)

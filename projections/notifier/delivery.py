@@ -15,6 +15,7 @@ from typing import Final
 from ledger.clock import Clock, SystemClock
 from ledger.core.events.events import Body
 from ledger.errors import IncompatibleError, LogDamagedError
+from ledger.log.consumers import name_of
 from ledger.log.log_end import last_position
 from ledger.log.port import Log, Topic
 from ledger.log_lines import LogLines
@@ -155,6 +156,7 @@ class Delivery:
             records_max=RECORDS_PER_BATCH,
             checkpoint_s=CHECKPOINT_S,
             clock=self._clock,
+            consumer=("notifier", f"{self.name}-{name_of(self._place)}"),
         )
         try:
             follower.run(self._stop)

@@ -67,7 +67,7 @@ class Lived:
                 offset = log.ends(Topic.EVENTS)[1] - 1
                 checkpoint = Checkpoint(client.state, client.acceptor.head, offset)
                 CheckpointWriter(writer, 0).write(checkpoint)
-            for topic in (Topic.CATALOGS, Topic.CACHE):
+            for topic in (Topic.CATALOGS, Topic.CACHE, Topic.CONSUMERS):
                 with closing(log.writer(topic)) as writer:
                     writer.append(b"main", b"what another part of the product wrote")
                     writer.flush(FLUSH_S)

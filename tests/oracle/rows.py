@@ -14,6 +14,7 @@ from ledger.core.events.events import (
     CommandsMoved,
     Event,
     LogCut,
+    LogTrimmed,
     SessionClosed,
     TableAltered,
     TableCreated,
@@ -212,7 +213,7 @@ def reason_of(body: Any) -> tuple[str, str]:
             return body.reason, body.evidence.exception if body.evidence is not None else ""
         case CommandRepeated():
             return body.outcome, ""
-        case CommandsMoved() | LogCut():
+        case CommandsMoved() | LogCut() | LogTrimmed():
             return "", body.reason
         case _:
             return "", ""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from socket import gethostname
 from threading import Event as Signal
 from time import monotonic
 from typing import Annotated
@@ -16,17 +17,13 @@ import typer
 
 from ledger.backup.images.starting import BY_TRIM, StartImages
 from ledger.cli.answers import FailureOption, Output
-from ledger.cli.options import (
-    BootstrapOption,
-    ImageOption,
-    LedgerOption,
-    SetOption,
-    WithParentOption,
-)
-from ledger.cli.roles.role import images_of, run_role
+from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
+from ledger.cli.roles.role import run_role
+from ledger.clock import SystemClock
 from ledger.config.config import Settings, load
 from ledger.config.settings import UNLOCKED, CacheSettings, WebSettings
 from ledger.errors import LedgerError, LogUnavailableError, ReaderBehindError
+from ledger.log.consumers import CACHE, Registration
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Log
 from ledger.log_lines import LogLines
@@ -94,8 +91,9 @@ def fed_by_log(
 ) -> CacheProcess:
     """Return a cache that follows the log beside the rows at a path."""
     reads = own.enter_context(closing(Reopened[Reads](lambda: open_reads(rows))))
-    size = settings.cache.bytes_max
-    entries = FollowedEntries(log, bytes_max=size, images=images).start_loading()
+    name = f"{gethostname()}-{settings.cache.http}"
+    entry = Registration(log, CACHE, name, SystemClock())
+    entries = FollowedEntries(log, bytes_max=settings.cache.bytes_max, entry=entry).start_loading()
     cache = MetadataCache(entries, StoreAt(rows), settings.catalog)
     return CacheProcess(cache, ReadLists(reads), max_wait_ms=settings.cache.max_wait_ms)
 

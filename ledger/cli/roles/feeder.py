@@ -9,16 +9,12 @@ import typer
 
 from ledger.backup.images.starting import StartImages
 from ledger.cli.answers import FailureOption, Output, progress_bar
-from ledger.cli.options import (
-    BootstrapOption,
-    ImageOption,
-    LedgerOption,
-    SetOption,
-    WithParentOption,
-)
-from ledger.cli.roles.role import images_of, run_role
+from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
+from ledger.cli.roles.role import run_role
+from ledger.clock import SystemClock
 from ledger.config.config import load
 from ledger.errors import OffsetGoneError
+from ledger.log.consumers import Registration, name_of
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import add_topic
 from ledger.log.port import Log, Topic
@@ -84,6 +80,7 @@ def serve_feeder(
                 trigger_ms=found.feeder.trigger_ms,
                 checkpoint_s=found.feeder.checkpoint_s,
                 client=of_spark,
+                entry=Registration(log, "feeder", name_of(store), SystemClock()),
             ).run(stop)
         spark.stop()
 

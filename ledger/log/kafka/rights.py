@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 
 from ledger.errors import SettingsError
 from ledger.log.kafka.topic_settings import topic_name
-from ledger.log.port import REQUIRED, Topic
+from ledger.log.port import MADE, Topic
 
 Right = Literal[
     "READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "DELETE"
@@ -34,6 +34,9 @@ Rights = Mapping[Topic, tuple[Right, ...]]
 
 # The catalogs topic marks events that were restored from a backup, so each reader reads it too.
 FOLLOWED: Final[Rights] = {Topic.EVENTS: (READ,), Topic.CATALOGS: (READ,)}
+REGISTERED: Final[Rights] = {**FOLLOWED, Topic.CONSUMERS: (WRITE,)}
+"""The rights of a process that follows the log, and says how far it is."""
+
 READ_AND_COMPARED: Final[Rights] = dict.fromkeys(
     (Topic.EVENTS, Topic.CATALOGS), (READ, DESCRIBE_CONFIGS)
 )
@@ -49,7 +52,7 @@ class RoleRights(NamedTuple):
 ROLES: Final[Mapping[str, RoleRights]] = {
     "init": RoleRights(
         "`lakeledger init`: creates the topics, and compares their settings",
-        dict.fromkeys(REQUIRED, (CREATE, DESCRIBE, DESCRIBE_CONFIGS)),
+        dict.fromkeys(MADE, (CREATE, DESCRIBE, DESCRIBE_CONFIGS)),
     ),
     "sequencer": RoleRights(
         "`lakeledger serve sequencer`: leads, or stands by",
@@ -79,26 +82,28 @@ ROLES: Final[Mapping[str, RoleRights]] = {
             **dict.fromkeys((Topic.CHECKPOINTS, Topic.BEATS), (READ, DESCRIBE_CONFIGS)),
         },
     ),
-    "follower": RoleRights("`lakeledger serve follower`: keeps the rows of a host", FOLLOWED),
+    "follower": RoleRights("`lakeledger serve follower`: keeps the rows of a host", REGISTERED),
     "cache": RoleRights(
         "`lakeledger serve cache`: keeps metadata in memory, beside the rows of its host",
-        {**FOLLOWED, Topic.CHECKPOINTS: (READ,)},
+        {**REGISTERED, Topic.CHECKPOINTS: (READ,)},
     ),
     "published-cache": RoleRights(
         "`lakeledger serve cache --source published`: keeps the metadata that a feeder publishes",
         {Topic.CACHE: (READ,), Topic.EVENTS: (DESCRIBE,)},
     ),
-    "feeder": RoleRights("`lakeledger serve feeder`: keeps the rows of a host by Spark", FOLLOWED),
+    "feeder": RoleRights(
+        "`lakeledger serve feeder`: keeps the rows of a host by Spark", REGISTERED
+    ),
     "publishing-feeder": RoleRights(
         "`lakeledger serve feeder --publish`: also sends metadata to published caches",
         {
-            **FOLLOWED,
+            **REGISTERED,
             Topic.EVENTS: (READ, DESCRIBE_CONFIGS),
             Topic.CACHE: (CREATE, READ, WRITE, DESCRIBE_CONFIGS),
         },
     ),
     "publisher": RoleRights(
-        "`lakeledger serve publisher`: writes the Delta logs of published tables", FOLLOWED
+        "`lakeledger serve publisher`: writes the Delta logs of published tables", REGISTERED
     ),
     "iceberg": RoleRights(
         "`lakeledger serve iceberg`: reads and writes for clients of Apache Iceberg",
@@ -111,7 +116,7 @@ ROLES: Final[Mapping[str, RoleRights]] = {
     ),
     "notifier": RoleRights(
         "`lakeledger serve notifier`: tells other programs of commits and conflicts",
-        {**FOLLOWED, Topic.CHECKPOINTS: (READ,)},
+        {**REGISTERED, Topic.CHECKPOINTS: (READ,)},
     ),
     "recover": RoleRights(
         "`lakeledger recover`: reports what a log has lost, and lets the ledger continue",
@@ -133,6 +138,7 @@ ROLES: Final[Mapping[str, RoleRights]] = {
             Topic.EVENTS: (READ, DELETE, DESCRIBE_CONFIGS),
             Topic.CATALOGS: (READ, WRITE),
             Topic.CHECKPOINTS: (READ,),
+            Topic.CONSUMERS: (CREATE, READ, WRITE, DESCRIBE_CONFIGS),
         },
     ),
     "restore": RoleRights(

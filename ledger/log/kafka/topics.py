@@ -24,7 +24,7 @@ from ledger.log.kafka.topic_settings import (
     settings_for,
     topic_name,
 )
-from ledger.log.port import REQUIRED, Topic
+from ledger.log.port import MADE, REQUIRED, Topic
 
 ANSWER_S: Final = 10.0
 _PAUSE_S: Final = 0.02
@@ -48,7 +48,7 @@ def create_topics(
     client: Mapping[str, Any] = {},
     timeout_s: float = ANSWER_S,
 ) -> list[str]:
-    """Create the topics that every ledger has; return the names of the new ones.
+    """Create the topics of a new ledger; return the names of the ones that were not there.
 
     With fewer than three copies an event is flushed before it is acknowledged, unless `flush` is
     false. Existing topics stay as they are, see `verify_topics`. Raises SettingsError if the
@@ -57,7 +57,7 @@ def create_topics(
     """
     admin = KafkaAdmin(bootstrap, client, timeout_s)
     check_new(admin, ledger)
-    return admin.create([new_topic(ledger, topic, replication, flush=flush) for topic in REQUIRED])
+    return admin.create([new_topic(ledger, topic, replication, flush=flush) for topic in MADE])
 
 
 def mend_topics(
