@@ -217,8 +217,8 @@ class TableWriter:
         self._do(lambda: self._table.open(str(path)))
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Append rows, whose keys come after all before them."""
-        check_keys(rows)
+        """Append rows, whose keys are in order and come after all before them."""
+        check_keys((rows[0], rows[-1]))
         table = self._table
 
         def put_all() -> None:

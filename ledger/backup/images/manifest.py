@@ -5,9 +5,9 @@ without an entry is the remainder of a killed run, or of an image that is gone.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import Any, Final, NamedTuple
 
 from ledger.backup.errors import ImageDamagedError
@@ -26,11 +26,15 @@ DIGEST_BYTES: Final = 32
 
 
 class RowsFile(NamedTuple):
-    """One file of rows: how many there are, the bytes of keys and values, size and checksum."""
+    """One file of rows: their number, the bytes of keys and values, and the digest of the rows.
+
+    `size` and `sha256` are of the bytes of the file.
+    """
 
     name: str
     rows: int
     content: int
+    digest: str
     size: int
     sha256: str
 
@@ -48,7 +52,8 @@ class ImageSection(NamedTuple):
     """The rows of one store at one position.
 
     `chain` and `offset` are of the log behind the event at `position`. `format` is the version of
-    the form of the rows. `digest` is over all rows but the checkpoint's.
+    the form of the rows. `digest` is over all rows but the checkpoint's: the SHA-256 of the digests
+    of the files, as hexadecimal digits.
     """
 
     position: int
@@ -114,6 +119,11 @@ class ImageManifest:
         }
         text = json.dumps({**fields, "sha256": checksum(fields)}, indent=1, sort_keys=True)
         place.write(self.file, text.encode() + b"\n")
+
+
+def digest_over(files: Iterable[RowsFile]) -> bytes:
+    """Return the digest of all rows in files; it depends on their order."""
+    return sha256("".join(file.digest for file in files).encode()).digest()
 
 
 def form_of(section: ImageSection) -> dict[str, Any]:

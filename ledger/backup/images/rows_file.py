@@ -1,14 +1,19 @@
-"""The files of rows: Avro object container files, one Avro record for each row, in order of keys.
+"""The files of rows: Avro object container files with keys and values, in order of keys.
+
+One Avro record has many rows, as two lists. Reading them takes less than half as long as reading a
+record for each row.
 
 A file ends after a row whose key says so, not after a number of rows. So rows that came in between
 change the file that they lie in, and few others: images share the files that did not change. The
 name of a file is the digest of its rows, and a file that is there already is not packed again.
 """
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from io import BytesIO
 from itertools import chain
+from sys import byteorder
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -26,16 +31,18 @@ DEFLATE_LEVEL: Final = 6
 # Equal rows give equal bytes.
 MARKER: Final = b"lakeledger image"
 LENGTH_BYTES: Final = 4
-SHORT_MAX: Final = 4096
-# The lengths of nearly all keys and values, as bytes.
-SHORT: Final = [size.to_bytes(LENGTH_BYTES, "big") for size in range(SHORT_MAX)]
+PAGE_ROWS: Final = 1_024
+MANY: Final = {"type": "array", "items": "bytes"}
 SCHEMA: Final = parse_schema(
     {
         "type": "record",
         "namespace": "io.lakeledger",
-        "name": "ImageRow",
-        "doc": "One row of a store.",
-        "fields": [{"name": "key", "type": "bytes"}, {"name": "value", "type": "bytes"}],
+        "name": "ImageRows",
+        "doc": "Rows of a store, in order of keys.",
+        "fields": [
+            {"name": "keys", "type": MANY, "doc": "The key of each row."},
+            {"name": "values", "type": MANY, "doc": "The values, in the order of the keys."},
+        ],
     }
 )
 
@@ -65,15 +72,18 @@ def cut_rows(rows: Iterable[Row], rule: CutRule = CUT) -> Iterator[list[Row]]:
         yield gathered
 
 
-def flat(rows: Sequence[Row]) -> bytes:
-    """Return the bytes that digests of rows are taken of: each length, then key or value."""
-    parts = list[bytes]()
-    for row in rows:
-        for data in row:
-            size = len(data)
-            parts.append(SHORT[size] if size < SHORT_MAX else size.to_bytes(LENGTH_BYTES, "big"))
-            parts.append(data)
-    return b"".join(parts)
+def digest_of(rows: Sequence[Row]) -> str:
+    """Return the SHA-256 of rows, as hexadecimal digits.
+
+    It is over the number of rows, the length of each key, the length of each value, all as four
+    bytes, and then all keys and all values.
+    """
+    keys, values = [row[0] for row in rows], [row[1] for row in rows]
+    lengths = array("I", [len(rows), *map(len, keys), *map(len, values)])
+    assert lengths.itemsize == LENGTH_BYTES, "an int has four bytes"
+    if byteorder == "little":
+        lengths.byteswap()
+    return sha256(b"".join((lengths.tobytes(), *keys, *values))).hexdigest()
 
 
 def size_of(rows: Iterable[Row]) -> int:
@@ -81,9 +91,9 @@ def size_of(rows: Iterable[Row]) -> int:
     return sum(map(len, chain.from_iterable(rows)))
 
 
-def rows_name(content: bytes) -> str:
-    """Return the name of the file of rows with these flat bytes."""
-    return f"{PREFIX}{sha256(content).hexdigest()[:NAME_DIGITS]}{SUFFIX}"
+def rows_name(digest: str) -> str:
+    """Return the name of the file of rows with this digest."""
+    return f"{PREFIX}{digest[:NAME_DIGITS]}{SUFFIX}"
 
 
 def is_rows_file(name: str) -> bool:
@@ -94,10 +104,11 @@ def is_rows_file(name: str) -> bool:
 def rows_bytes(rows: Sequence[Row]) -> bytes:
     """Return the bytes of a file of rows."""
     data = BytesIO()
+    pages = (rows[at : at + PAGE_ROWS] for at in range(0, len(rows), PAGE_ROWS))
     writer(
         data,
         SCHEMA,
-        ({"key": key, "value": value} for key, value in rows),
+        ({"keys": [row[0] for row in page], "values": [row[1] for row in page]} for page in pages),
         codec="deflate",
         sync_interval=BLOCK_BYTES,
         sync_marker=MARKER,
@@ -109,7 +120,10 @@ def rows_bytes(rows: Sequence[Row]) -> bytes:
 def open_rows_file(data: bytes) -> list[Row]:
     """Return the rows in a file; raises ValueError for other bytes."""
     try:
+        found = list[Row]()
         records: Any = reader(BytesIO(data))
-        return [(record["key"], record["value"]) for record in records]
+        for record in records:
+            found += zip(record["keys"], record["values"], strict=True)
     except Exception as error:
         raise ValueError(f"its bytes are not a file of rows ({error!r})") from error
+    return found

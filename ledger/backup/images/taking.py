@@ -17,6 +17,7 @@ from ledger.backup.images.manifest import (
     ImageManifest,
     ImageSection,
     RowsFile,
+    digest_over,
     image_names,
     is_manifest,
     read_image,
@@ -27,7 +28,7 @@ from ledger.backup.images.rows_file import (
     CutRule,
     Row,
     cut_rows,
-    flat,
+    digest_of,
     is_rows_file,
     rows_bytes,
     rows_name,
@@ -191,15 +192,12 @@ class _Taking:
     def section(self, stored: StoredSection, end: int) -> ImageSection | None:
         """Write the rows of a store, and return the section; None after a stop."""
         checkpoint = self._checkpoint(stored)
-        digest, count, files = sha256(), 0, list[RowsFile]()
+        files = list[RowsFile]()
         for rows in cut_rows(stored.rows(), self._rule):
             if self._stop.is_set():
                 return None
-            content = flat(rows)
-            digest.update(content)
-            count += len(rows)
             self._done += len(rows)
-            files.append(self._file(rows, content))
+            files.append(self._file(rows))
             self._progress(min(self._done, end), max(self._done, end))
         return ImageSection(
             stored.position,
@@ -207,8 +205,8 @@ class _Taking:
             stored.offset,
             stored.format,
             checkpoint,
-            count,
-            digest.digest(),
+            sum(file.rows for file in files),
+            digest_over(files),
             tuple(files),
         )
 
@@ -236,13 +234,15 @@ class _Taking:
                 f"the {stored.section} to take are of another ledger than the backup in "
                 f"{self._place.path}, which is of {self._archive.ledger}"
             )
-        rows = [stored.checkpoint]
         head = found.head
-        return CheckpointFile(head.position, head.chain, found.offset, self._file(rows, flat(rows)))
+        return CheckpointFile(
+            head.position, head.chain, found.offset, self._file([stored.checkpoint])
+        )
 
-    def _file(self, rows: Sequence[Row], content: bytes) -> RowsFile:
+    def _file(self, rows: Sequence[Row]) -> RowsFile:
         """Return the entry of a file of rows, which is written unless an image has it."""
-        name = rows_name(content)
+        digest = digest_of(rows)
+        name = rows_name(digest)
         there = self._there.get(name)
         if there is not None:
             self.shared += 1
@@ -250,6 +250,8 @@ class _Taking:
         data = rows_bytes(rows)
         self._place.write(name, data)
         self.written += 1
-        entry = RowsFile(name, len(rows), size_of(rows), len(data), sha256(data).hexdigest())
+        entry = RowsFile(
+            name, len(rows), size_of(rows), digest, len(data), sha256(data).hexdigest()
+        )
         self._there[name] = entry
         return entry

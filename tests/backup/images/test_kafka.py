@@ -87,7 +87,7 @@ def test_roles_begin_with_an_image(
         follower = ("serve", "follower", *where, "--no-http", "--store", str(new))
         with Command(tmp_path, *follower, "--image", "off") as refused:
             refused.wait_for("LogTrimmedError")
-            assert refused.process.wait() == ExitCode.FAILED
+            assert refused.process.wait() == ExitCode.UNHEALTHY
         with Command(tmp_path, *follower) as begun:
             begun.wait_for("beginning with an image")
             begun.wait_for("caught up")
