@@ -83,9 +83,7 @@ class Sequencer:
         self.role: Role = "standby"
         self.leader: Leader | None = None
         self.tally = SequencerTally()
-        self._log = log
-        self._created = created
-        self._name = name
+        self._log, self._created, self._name = log, created, name
         self._settings = settings or SequencerSettings()
         self._clock = self.clock = BoundedClock(clock or SystemClock())
         self._decisions, self._draw_nonce = decisions, nonce

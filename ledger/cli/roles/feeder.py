@@ -43,8 +43,7 @@ def serve_feeder(
 ) -> None:
     """Fold the log with Spark Structured Streaming into a store that Spark jobs plan from."""
     flags = {"bootstrap": bootstrap, "ledger": ledger, "feeder.trigger_ms": trigger_ms}
-    own = {"feeder.publish": publish, "log.archive": image}
-    loaded = load({**flags, **own}, settings or ())
+    loaded = load({**flags, "feeder.publish": publish, "log.archive": image}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
     client = found.client()
     of_spark, images = found.feeder_client(), images_of(loaded)
@@ -70,13 +69,12 @@ def serve_feeder(
             fold = Fold.load(rows, log, checks_state=is_debugged())
             fold.check_log(*log.ends(Topic.EVENTS))
             freeze_recovered()
-            checkpoints = store / "checkpoints"
             Feeder(
                 spark,
                 fold,
                 bootstrap=kafka,
                 ledger=found.ledger,
-                checkpoints=checkpoints,
+                checkpoints=store / "checkpoints",
                 trigger_ms=found.feeder.trigger_ms,
                 checkpoint_s=found.feeder.checkpoint_s,
                 client=of_spark,
