@@ -13,6 +13,7 @@ from threading import Event as Signal
 from typing import Final, NamedTuple
 
 from ledger.backup.images.starting import BY_TRIM, StartImages
+from ledger.backup.images.whole_log import whole_log
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import PublisherSettings
 from ledger.core.events.events import Body
@@ -21,7 +22,7 @@ from ledger.errors import IncompatibleError, LogDamagedError, LogTrimmedError
 from ledger.log.beginning import check_not_lost
 from ledger.log.consumers import name_of
 from ledger.log.port import Log, Topic
-from ledger.log.replay import Progress, Replay
+from ledger.log.replay import Progress
 from ledger.log_lines import LogLines
 from ledger.reads.remote.publisher import StoppedStatus
 from projections.delta.kept_rows import open_rows, rows_anew, rows_in_memory
@@ -254,5 +255,6 @@ class DeltaPublisher:
         if not tables:
             return
         log_lines.info("publishing from the first event on", tables=len(tables))
-        events = takewhile(lambda _: not self._stop.is_set(), Replay(self._log))
+        whole = whole_log(self._log, self._images)
+        events = takewhile(lambda _: not self._stop.is_set(), whole)
         self._logs.write_again(events, tables, self._clock.monotonic_s())

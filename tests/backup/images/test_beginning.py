@@ -1,5 +1,6 @@
 """Each process that begins with nothing on a trimmed log begins with an image."""
 
+import shutil
 from contextlib import closing
 from pathlib import Path
 from threading import Event as Signal
@@ -7,10 +8,13 @@ from threading import Thread
 from time import monotonic
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ledger.backup.images.manifest import PUBLICATION, ROWS
 from ledger.backup.images.reading import newest_image, verified
 from ledger.backup.images.starting import BY_TRIM, NO_IMAGES, StartImages
+from ledger.backup.images.whole_log import whole_log
 from ledger.backup.place import FolderPlace
 from ledger.config.settings import Genesis
 from ledger.errors import LogTrimmedError
@@ -25,10 +29,19 @@ from projections.fold.follower import Follower, follow, rebuild
 from projections.images.beginning import open_begun
 from projections.images.stored import stored_section
 from projections.store.rocks_reader import RocksReader
-from tests.backup.benches import NEVER, backed_up, commit, grow
-from tests.backup.images.benches import Host, begun_of, follow_to_end, followed_at, imaged, trim
+from tests.backup.benches import NEVER, Step, backed_up, commit, folder, grow, zombie
+from tests.backup.images.benches import (
+    STEPS,
+    Host,
+    begun_of,
+    follow_to_end,
+    followed_at,
+    imaged,
+    trim,
+)
 from tests.projections.digests import digest as rows_digest
 from tests.projections.filing import commit as commit_files
+from tests.projections.followed import PATIENT
 from tests.projections.test_delta_kept_state import run
 from tests.projections.test_delta_log_writer import content
 from tests.projections.test_delta_publication import Lake
@@ -201,6 +214,40 @@ def test_a_publisher_whose_rows_end_before_the_log_begins(
     publisher, begun = run(lake, tmp_path / "other")
     assert publisher.position == lake.head.position
     assert begun >= begun_of(lake.log)
+
+
+def test_a_published_log_that_is_gone_is_written_from_the_archive(
+    published: Published, tmp_path: Path
+) -> None:
+    """The publisher needs the events from the first one on, and most are in the backup only."""
+    lake = published.lake
+    run(lake, published.state)
+    before = {name: content(tmp_path / name) for name in "ab"}
+    shutil.rmtree(tmp_path / "a" / "_delta_log")
+    assert run(lake, published.state)[0].stopped == {}
+    assert {name: content(tmp_path / name) for name in "ab"} == before
+    (tmp_path / "backup" / "backup.json").unlink()
+    shutil.rmtree(tmp_path / "a" / "_delta_log")
+    with pytest.raises(LogTrimmedError, match="there is no backup"):
+        run(lake, published.state)
+
+
+@PATIENT
+@given(
+    st.lists(st.sampled_from([*STEPS, zombie]), max_size=8),
+    st.lists(st.sampled_from([*STEPS, zombie]), max_size=8),
+)
+def test_all_events_of_a_trimmed_log(before: list[Step], after: list[Step]) -> None:
+    with folder() as path:
+        host = Host(path)
+        grow(host.driver, [commit, *before])
+        host.back_up()
+        grow(host.driver, after)
+        expected = list(whole_log(host.log, NO_IMAGES))
+        host.trim()
+        found = list(whole_log(host.log, BY_TRIM))
+        assert found[: len(expected)] == expected
+        assert found == host.driver.events
 
 
 def test_without_its_section_a_publisher_says_so(published: Published, tmp_path: Path) -> None:
