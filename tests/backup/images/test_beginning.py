@@ -29,7 +29,7 @@ from projections.fold.follower import Follower, follow, rebuild
 from projections.images.beginning import open_begun
 from projections.images.stored import stored_section
 from projections.store.rocks_reader import RocksReader
-from tests.backup.benches import NEVER, Step, backed_up, commit, folder, grow, zombie
+from tests.backup.benches import NEVER, Step, backed_up, commit, folder, grow, stray, zombie
 from tests.backup.images.benches import (
     STEPS,
     Host,
@@ -234,7 +234,7 @@ def test_a_published_log_that_is_gone_is_written_from_the_archive(
 
 @PATIENT
 @given(
-    st.lists(st.sampled_from([*STEPS, zombie]), max_size=8),
+    st.lists(st.sampled_from([*STEPS, zombie, stray]), max_size=8),
     st.lists(st.sampled_from([*STEPS, zombie]), max_size=8),
 )
 def test_all_events_of_a_trimmed_log(before: list[Step], after: list[Step]) -> None:
