@@ -20,11 +20,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ledger.config.settings import CHECKPOINT_S
 from ledger.errors import LogDamagedError, LogUnavailableError
-from ledger.log.consumers import Registration
 from ledger.log.port import Record, Topic
 from ledger.log_lines import LogLines
 from projections.fold.aging import AgingCheckpoint
 from projections.fold.fold import Fed, Fold
+from projections.fold.registering import Registration
 from spark_sink.catalog.session.callbacks import guard_callbacks
 from spark_sink.session import needing_jvm
 from spark_sink.slices import OFFSETS_PER_BATCH, slices_of

@@ -27,7 +27,6 @@ from ledger.errors import (
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, read_newest
-from ledger.log.consumers import Registration
 from ledger.log.port import Log, Record, Topic
 from ledger.log_lines import LogLines
 from ledger.reads.lineage import Gap, gaps_of
@@ -40,6 +39,7 @@ from projections.cache.entries.rows import BYTES_MAX
 from projections.cache.fold import CacheState, at_one_position
 from projections.cache.ports import Entries, EntryRead, StoreAnswer
 from projections.fold.lag import Backlog, Lag
+from projections.fold.registering import Registration
 
 READ_MAX: Final = 2_000
 READ_WAIT_S: Final = 0.05

@@ -20,7 +20,6 @@ from ledger.core.events.events import Body
 from ledger.core.state.domain import DomainState
 from ledger.errors import IncompatibleError, LogDamagedError, LogTrimmedError
 from ledger.log.beginning import check_not_lost
-from ledger.log.consumers import name_of
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Progress
 from ledger.log_lines import LogLines
@@ -34,6 +33,7 @@ from projections.delta.table_log import WAITING_BYTES_MAX, TableLogs
 from projections.errors import StoreDamagedError, StoreError
 from projections.fold.follower import Follower
 from projections.fold.lag import Backlog, Lag
+from projections.fold.registering import name_of
 from projections.rows.applied import Applied
 from projections.store.batch import LateChange
 from projections.store.memory import MemoryStore

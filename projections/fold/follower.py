@@ -17,7 +17,6 @@ from ledger.backup.images.starting import BY_TRIM, StartImages
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import CHECKPOINT_S
 from ledger.log.beginning import check_not_lost
-from ledger.log.consumers import Registration, name_of
 from ledger.log.port import Log, LogReader, Topic
 from ledger.log_lines import LogLines
 from ledger.machine.process import freeze_recovered
@@ -26,6 +25,7 @@ from projections.errors import StoreError, StoreForeignError, StoreVersionError
 from projections.fold.aging import AgingCheckpoint
 from projections.fold.fold import Fold, FoldMark, RowsOf, rows_of
 from projections.fold.lag import Backlog, Lag
+from projections.fold.registering import Registration, name_of
 from projections.images.beginning import anew_with, open_begun
 from projections.rows.keys import LOG, read_value
 from projections.store.port import RowStore

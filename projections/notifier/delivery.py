@@ -15,7 +15,6 @@ from typing import Final
 from ledger.clock import Clock, SystemClock
 from ledger.core.events.events import Body
 from ledger.errors import IncompatibleError, LogDamagedError
-from ledger.log.consumers import name_of
 from ledger.log.log_end import last_position
 from ledger.log.port import Log, Topic
 from ledger.log_lines import LogLines
@@ -23,6 +22,7 @@ from projections.errors import StoreDamagedError, StoreForeignError, StoreVersio
 from projections.fold.fold import FoldMark
 from projections.fold.follower import Follower
 from projections.fold.lag import Backlog, Lag
+from projections.fold.registering import name_of
 from projections.notifier.notices import Notice, notice_of
 from projections.notifier.receivers import DeliveryError, Receiver
 from projections.rows.applied import Applied

@@ -23,7 +23,7 @@ from ledger.clock import SystemClock
 from ledger.config.config import Settings, load
 from ledger.config.settings import UNLOCKED, CacheSettings, WebSettings
 from ledger.errors import LedgerError, LogUnavailableError, ReaderBehindError
-from ledger.log.consumers import CACHE, Registration
+from ledger.log.consumers import CACHE
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Log
 from ledger.log_lines import LogLines
@@ -37,6 +37,7 @@ from projections.cache.store import Reopened, StoreAt
 from projections.cache.topic.published import PublishedRows
 from projections.cache.topic.remote import PublishedEntries, PublishedLists, PublishedStore
 from projections.errors import StoreError
+from projections.fold.registering import Registration
 from projections.queries import open_reads
 
 LOOK_S = 0.1

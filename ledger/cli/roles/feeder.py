@@ -14,12 +14,12 @@ from ledger.cli.roles.role import run_role
 from ledger.clock import SystemClock
 from ledger.config.config import load
 from ledger.errors import OffsetGoneError
-from ledger.log.consumers import Registration, name_of
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import add_topic
 from ledger.log.port import Log, Topic
 from ledger.log_lines import is_debugged
 from ledger.machine.process import final, freeze_recovered
+from projections.fold.registering import Registration, name_of
 from projections.store.port import RowStore
 
 
