@@ -39,7 +39,6 @@ from ledger.session.sessions import ClientSessions, Labels
 from ledger.session.tail import read_genesis
 from ledger.tracing import switch_on
 from ledger.transaction.client_files import LedgerFiles
-from ledger.transaction.client_log import LedgerLog
 from ledger.transaction.client_namespaces import LedgerNamespaces
 from ledger.transaction.client_rows import LedgerRows
 from ledger.transaction.client_statements import LedgerStatements
@@ -53,7 +52,7 @@ MS: Final = 1000
 Result = TypeVar("Result")
 
 
-class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, LedgerRows, LedgerLog):
+class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, LedgerRows):
     """A connected ledger. Close it, or use it in a `with` block.
 
     Attributes:

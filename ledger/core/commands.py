@@ -11,6 +11,8 @@ Numbers (txn ids, write ids, table ids, positions) are plain integers everywhere
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
+from ledger.core.rows.changes import RowChanges
+
 TxnType = Literal["default", "read_only", "compaction", "replicated", "soft_delete"]
 TableKind = Literal["managed", "external", "view"]
 Layout = Literal["listed", "directories"]
@@ -99,65 +101,6 @@ class AppVersion(NamedTuple):
 
     app: str
     version: int
-
-
-class Marks(NamedTuple):
-    """Rows of a live file that are gone, by their numbers from 0; `rows` is a bitmap."""
-
-    path: str
-    rows: bytes
-
-
-class Moved(NamedTuple):
-    """Rows that a rewrite only put elsewhere.
-
-    All rows of `source` but the ones in the bitmap `stayed` lie in `target` from row `first` on, in
-    their old order; `rows` is their number.
-    """
-
-    source: str
-    target: str
-    first: int
-    rows: int
-    stayed: bytes
-
-
-class ToldColumn(NamedTuple):
-    """A column of new rows whose values are stated, with its Spark SQL type at that time."""
-
-    name: str
-    type: str
-
-
-class AddedRows(NamedTuple):
-    """What is known of the new rows of one partition.
-
-    `columns` are the columns whose values are stated. `values` are all combinations of their values
-    that a new row may have, each a JSON array of texts and nulls as of a partition; if it is empty,
-    `lowest` and `highest` are such arrays of bounds, where null stands for an unknown bound, or "".
-    """
-
-    partition: str
-    columns: Sequence[ToldColumn]
-    values: Sequence[str]
-    lowest: str
-    highest: str
-
-
-class RowChanges(NamedTuple):
-    """What one table part read and wrote row by row.
-
-    `marks` are the rows that it deleted or changed, also of files that it wrote anew. `read` are
-    rows that it matched and left. `scanned` are the path hashes of files of which only the rows in
-    `marks` and `read` count as read, but at the strongest level. `moved` says where the rows of
-    rewritten files are. `added` has every partition that got new rows.
-    """
-
-    marks: Sequence[Marks]
-    read: Sequence[Marks]
-    scanned: bytes
-    moved: Sequence[Moved]
-    added: Sequence[AddedRows]
 
 
 class Footprint(NamedTuple):
@@ -373,7 +316,7 @@ class TrimLog(NamedTuple):
     """Let the events below a position leave the log; the first event that stays is `below`.
 
     `archive` is the place of a backup that holds them, in the words of its owner. `image` is the
-    position of verified rows there, from which a reader goes on, and `digest` that of their bytes.
+    position of verified rows there, from which a reader begins, and `digest` that of their bytes.
     """
 
     session: int

@@ -28,7 +28,7 @@ class TrimMark(NamedTuple):
     """A trim of the events topic with the id `topic`, by the event at `position`.
 
     The record at `offset` is the event at position `below`, and `head` is the log in front of it.
-    `image` is the position of the rows in the archive, from which a reader goes on.
+    `image` is the position of the rows in the archive, from which a reader begins.
     """
 
     topic: str

@@ -4,8 +4,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
-from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionCommand, TxnType
-from ledger.core.events.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
+from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionCommand, TrimLog, TxnType
+from ledger.core.events.events import (
+    AbortedForgotten,
+    Body,
+    CommandRepeated,
+    LogTrimmed,
+    TxnAborted,
+    TxnOpened,
+)
 from ledger.core.limits import DURATION_MAX_MS
 from ledger.definitions.client_reads import View
 from ledger.definitions.given import check_list
@@ -146,6 +153,19 @@ class LedgerTxns(OfOneProcess):
     def abort(self, txn: int, reason: str) -> Receipt:
         """Abort a txn of any session. The ledger takes it that the txn may have written data."""
         return self._done(AbortTxn(*UNNUMBERED, txn, reason, None), TxnAborted)
+
+    def trim_log(
+        self, below: int, *, archive: str, image: int, digest: bytes, reason: str = ""
+    ) -> Receipt:
+        """Record that events below a position may leave the log.
+
+        This removes nothing, and verifies neither archive nor image: `lakeledger log trim` does.
+        `archive` is the place of a backup with these events, `image` the position of verified rows
+        in it, not before `below`, and `digest` theirs. Raises LogHeldError while an open txn needs
+        the events, CommandInvalidError for impossible positions.
+        """
+        command = TrimLog(*UNNUMBERED, below, archive, image, digest, reason)
+        return self._done(command, LogTrimmed)
 
     def forget_aborted(
         self,

@@ -8,13 +8,14 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from ledger.core.commands import AppVersion, Domain, Footprint, Protocol, RowChanges
+from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, joined_names, packed, path_hash
 from ledger.core.limits import ROWS_PER_WRITE_MAX
 from ledger.core.partitions.file_paths import path_key
 from ledger.core.partitions.names import Values, partition_text
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.core.predicates.tree import node_of, read_wire
+from ledger.core.rows.changes import RowChanges
 from ledger.definitions.given import check_text, shown
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed, removed
 from ledger.reads.port import FileRow

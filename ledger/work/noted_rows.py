@@ -7,9 +7,9 @@ pair of the file before and after.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ledger.core.commands import AddedRows, Marks, Moved, RowChanges
 from ledger.core.partitions.names import partition_text
 from ledger.core.rows.bitmaps import RowSet, bytes_of, rows_from, rows_in
+from ledger.core.rows.changes import AddedRows, Marks, Moved, RowChanges
 from ledger.log.wire.file_list import AddFile
 from ledger.log.wire.inline_vectors import marked
 from ledger.reads.rows import FileRow

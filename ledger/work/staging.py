@@ -8,7 +8,7 @@ digest.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from ledger.core.commands import Footprint, RowChanges, TableWrite
+from ledger.core.commands import Footprint, TableWrite
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, next_digest
 from ledger.core.conflicts.row_changes import (
     NO_ROWS,
@@ -23,6 +23,7 @@ from ledger.core.limits import (
     LIST_CHARS_PER_CHUNK,
     READ_BYTES_PER_CHUNK,
 )
+from ledger.core.rows.changes import RowChanges
 from ledger.errors import StagedWritesDifferError
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, pack
 from ledger.work.beside_files import app_bytes, chunks_beside_files, domain_bytes, without_staged

@@ -10,16 +10,10 @@ from operator import index
 from threading import Lock
 from typing import Any, Final, NamedTuple, get_args
 
-from ledger.core.commands import (
-    AppVersion,
-    CoarseWrite,
-    Footprint,
-    IsolationLevel,
-    Operation,
-    RowChanges,
-)
+from ledger.core.commands import AppVersion, CoarseWrite, Footprint, IsolationLevel, Operation
 from ledger.core.partitions.names import folder_values
 from ledger.core.refusals import Reason
+from ledger.core.rows.changes import RowChanges
 from ledger.core.state.traits import LEVEL_OF, traits_of
 from ledger.definitions.given import check_text
 from ledger.definitions.partition_texts import text_of

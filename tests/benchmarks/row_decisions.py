@@ -10,20 +10,12 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from ledger.core.commands import (
-    AddedRows,
-    CommitTxn,
-    CreateTable,
-    Footprint,
-    Marks,
-    RowChanges,
-    TableWrite,
-    ToldColumn,
-)
+from ledger.core.commands import CommitTxn, CreateTable, Footprint, TableWrite
 from ledger.core.conflicts.footprints import packed
 from ledger.core.decide.decide import decide
 from ledger.core.events.events import TxnCommitted
 from ledger.core.rows.bitmaps import bytes_of
+from ledger.core.rows.changes import AddedRows, Marks, RowChanges, ToldColumn
 from ledger.machine.kafka.broker import Broker
 from ledger.properties.known_properties import MARKS, ROWS
 from tests.benchmarks.figure import Figure, against

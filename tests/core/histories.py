@@ -350,17 +350,12 @@ UNASKED: dict[str, Callable[[Player, Draw], Event | None]] = {
     "take_over": take_over,
 }
 WEIGHTS = {
-    "open_session": 2,
     "open_txn": 9,
+    "commit": 10,
     "create": 5,
     "allocate": 4,
-    "commit": 10,
-    "abort": 2,
     "rename": 4,
-    "drop": 2,
-    "forget": 2,
-    "repeat": 2,
-    "tidy": 2,
+    **dict.fromkeys(("open_session", "abort", "drop", "forget", "repeat", "tidy"), 2),
 }
 # The first move does nothing if it draws zeros: what does not matter to a failure shrinks to it.
 MOVES = [move for move in (*UNASKED, *COMMANDS) for _ in range(WEIGHTS.get(move, 1))]

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
-from ledger.core.commands import AddedRows, Marks, Moved, RowChanges, TableDefinition, ToldColumn
+from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.rows.bitmaps import bytes_of
+from ledger.core.rows.changes import AddedRows, Marks, Moved, RowChanges, ToldColumn
 from tests.core.arena import BY_DAY, Arena, serializable
 from tests.core.parts import NO_ROWS, equals, partition
 from tests.core.scene import last

@@ -8,15 +8,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from ledger.core.commands import (
-    Column,
-    Footprint,
-    Property,
-    RowChanges,
-    TableDefinition,
-    TableWrite,
-)
+from ledger.core.commands import Column, Footprint, Property, TableDefinition, TableWrite
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, next_digest, packed
+from ledger.core.rows.changes import RowChanges
 from tests.driver import definition
 
 # Lists as they come off the wire; an operation changes data unless it is said not to.

@@ -12,7 +12,7 @@ from random import Random
 
 from pyroaring import BitMap
 
-from ledger.core.commands import AddedRows, Footprint, Marks, Moved, RowChanges
+from ledger.core.commands import Footprint
 from ledger.core.conflicts.attempts import Attempt, Hit
 from ledger.core.conflicts.checks import first_hit
 from ledger.core.conflicts.footprints import path_hash, won
@@ -21,6 +21,7 @@ from ledger.core.conflicts.settling import Settled, counted, settle
 from ledger.core.events.parts import CommittedPart
 from ledger.core.predicates.predicates import Predicates
 from ledger.core.rows.bitmaps import bytes_of, rows_in
+from ledger.core.rows.changes import AddedRows, Marks, Moved, RowChanges
 from tests.core.parts import footprint
 from tests.core.won import won_at
 

@@ -8,7 +8,7 @@ from time import perf_counter
 import pytest
 from pyroaring import BitMap
 
-from ledger.core.commands import AddedRows, Footprint, Marks, ToldColumn
+from ledger.core.commands import Footprint
 from ledger.core.conflicts.attempts import Attempt
 from ledger.core.conflicts.checks import first_hit
 from ledger.core.conflicts.footprints import is_blind
@@ -16,6 +16,7 @@ from ledger.core.conflicts.index import ConflictIndex, TableWinners
 from ledger.core.conflicts.winners import WinningPart
 from ledger.core.predicates.predicates import COMPILED_CHARS_MAX, Predicates
 from ledger.core.rows.bitmaps import bytes_of
+from ledger.core.rows.changes import AddedRows, Marks, ToldColumn
 from tests.core.parts import NO_ROWS, above, equals, footprint, partition, table_of
 
 MANY = 1_000

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyroaring import BitMap
 
-from ledger.core.commands import AddedRows, CoarseWrite, Marks, Moved, RowChanges, ToldColumn
+from ledger.core.commands import CoarseWrite
 from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.conflicts.positions import SLACK, Positions
 from ledger.core.conflicts.winners import WinningPart
@@ -17,6 +17,7 @@ from ledger.core.invariants import assert_invariants, index_view
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.refusals import Reason
 from ledger.core.rows.bitmaps import bytes_of
+from ledger.core.rows.changes import AddedRows, Marks, Moved, RowChanges, ToldColumn
 from tests.core.arena import BY_DAY, Arena, day
 from tests.core.parts import NO_ROWS, footprint, part, partition, table_of
 from tests.driver import Driver

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from ledger.core.commands import Marks, Moved, RowChanges
 from ledger.core.conflicts.footprints import packed
 from ledger.core.conflicts.row_changes import NO_ROWS
 from ledger.core.events.events import TxnCommitted
 from ledger.core.rows.bitmaps import bytes_of, rows_from
+from ledger.core.rows.changes import Marks, Moved, RowChanges
 from tests.core.arena import Arena
 from tests.core.parts import partition
 

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from ledger.core.commands import Marks, Moved
 from ledger.core.conflicts.following import Followed, follow
 from ledger.core.conflicts.footprints import path_hash, won
 from ledger.core.limits import REWRITES_MAX, ROWS_TRANSLATED_MAX
+from ledger.core.rows.changes import Marks, Moved
 from tests.core.parts import NO_ROWS, footprint
 from tests.core.rewritten_files import Model, packed
 from tests.core.test_settling import compacts, marks, wins

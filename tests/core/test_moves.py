@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from ledger.core.commands import Moved
 from ledger.core.rows.bitmaps import bytes_of
+from ledger.core.rows.changes import Moved
 from ledger.core.rows.moves import Move, move_of, moves_by_source
 
 REWRITES = 5

@@ -5,21 +5,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ledger.core.commands import (
-    AddedRows,
-    CommitTxn,
-    Marks,
-    Moved,
-    StageWrites,
-    TableWrite,
-    ToldColumn,
-)
+from ledger.core.commands import CommitTxn, StageWrites, TableWrite
 from ledger.core.conflicts.footprints import packed, path_hash
 from ledger.core.conflicts.row_changes import entries_of, joined_rows, weight_of
 from ledger.core.events.events import TxnCommitted
 from ledger.core.limits import ADDED_COLUMNS_MAX, FOOTPRINT_ENTRIES_MAX
 from ledger.core.refusals import Reason
 from ledger.core.rows.bitmaps import ROW_MAX
+from ledger.core.rows.changes import AddedRows, Marks, Moved, ToldColumn
 from tests.core.arena import BY_DAY, DAY_1, Arena, serializable
 from tests.core.lost import DELAY_7, MOVED, bits, marked, marks, moves, told
 from tests.core.parts import NO_ROWS, after, footprint, partition

@@ -4,7 +4,6 @@ import json
 
 from hypothesis import given, settings
 
-from ledger.core.commands import RowChanges
 from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.evolve.form import (
     footprint_form,
@@ -15,6 +14,7 @@ from ledger.core.evolve.form import (
     winners_form,
 )
 from ledger.core.invariants import index_view
+from ledger.core.rows.changes import RowChanges
 from tests.core.parts import NOTHING
 from tests.core.rewritten_files import Model
 from tests.log.strategies import records_of

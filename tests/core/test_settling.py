@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from ledger.core.commands import Footprint, Marks, Moved, RowChanges
+from ledger.core.commands import Footprint
 from ledger.core.conflicts.index import TableWinners
 from ledger.core.conflicts.settling import Settled, counted, groups, settle
 from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import TRANSLATED_BYTES_MAX
 from ledger.core.rows.bitmaps import bytes_of
+from ledger.core.rows.changes import Marks, Moved, RowChanges
 from tests.core.parts import NO_ROWS, footprint
 from tests.core.rewritten_files import Model, Plan, packed
 from tests.core.won import winners, won_at

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.core.commands import AddedRows, CoarseWrite, Footprint, TableDefinition, ToldColumn
+from ledger.core.commands import CoarseWrite, Footprint, TableDefinition
 from ledger.core.conflicts.attempts import Attempt, Hit
 from ledger.core.conflicts.checks import first_hit
 from ledger.core.conflicts.index import TableWinners
@@ -17,6 +17,7 @@ from ledger.core.conflicts.told_rows import is_inside, told_columns
 from ledger.core.limits import COLUMN_NAMES_MAX
 from ledger.core.partitions.keys import NoValue, key_of
 from ledger.core.predicates.predicates import Predicates, compile_predicate
+from ledger.core.rows.changes import AddedRows, ToldColumn
 from tests.core.parts import NO_ROWS, above, equals, footprint, partition, table_of
 from tests.core.predicate_trees import SCHEMA, VALUES, condition
 from tests.core.won import winners, won_at

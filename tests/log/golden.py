@@ -10,7 +10,6 @@ from typing import Any, get_args
 
 from ledger.core.commands import (
     AbortTxn,
-    AddedRows,
     AllocateWriteIds,
     AlterTable,
     AppVersion,
@@ -24,18 +23,14 @@ from ledger.core.commands import (
     DropTable,
     Footprint,
     ForgetAborted,
-    Marks,
-    Moved,
     OpenSession,
     OpenTxn,
     Property,
     Protocol,
     RenameTable,
-    RowChanges,
     StageWrites,
     TableDefinition,
     TableWrite,
-    ToldColumn,
     TrimLog,
 )
 from ledger.core.events.events import (
@@ -77,6 +72,7 @@ from ledger.core.events.parts import (
     TableFloor,
     TxnEnd,
 )
+from ledger.core.rows.changes import AddedRows, Marks, Moved, RowChanges, ToldColumn
 from ledger.log.wire.codec import encode_command, frame_event, frame_fence
 
 FOLDER = Path(__file__).with_name("golden")

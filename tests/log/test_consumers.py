@@ -16,7 +16,7 @@ def test_the_last_word_of_each_consumer_counts() -> None:
     register(log, 1, FOLLOWER)
     found = registered(log)
     assert found == [FOLLOWER._replace(position=20), PIN]
-    assert list(behind(found, 6)) == [PIN]
+    assert list(behind(found, 6, 2_000)) == [PIN]
     forget(log, 0, "pin", "audit")
     assert registered(log) == [FOLLOWER._replace(position=20)]
 

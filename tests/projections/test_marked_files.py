@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.core.commands import Footprint, Moved, RowChanges, TableWrite
+from ledger.core.commands import Footprint, TableWrite
 from ledger.core.events.events import TxnCommitted
+from ledger.core.rows.changes import Moved, RowChanges
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.file_list import EMPTY, AddFile, FileList, RemoveFile, listed
 from ledger.reads.port import AnomalyRow, FileChange

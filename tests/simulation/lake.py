@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from ledger.core.commands import Column, Property, TableDefinition, ToldColumn
+from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.partitions.names import partition_text
 from ledger.core.rows.bitmaps import bytes_of, empty, rows_in
+from ledger.core.rows.changes import ToldColumn
 
 PARTITIONS: Final = ("1", "2")
 KEYS: Final = range(12)

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ledger.core.commands import AddedRows, Footprint
+from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import hashes
+from ledger.core.rows.changes import AddedRows
 from ledger.log.wire.file_list import AddFile
 from tests.simulation.broken import must
 from tests.simulation.lake import Lake, numbers_in

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, NamedTuple
 
-from ledger.core.commands import AddedRows, Footprint, Marks, Moved, RowChanges
+from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, next_digest, packed
+from ledger.core.rows.changes import AddedRows, Marks, Moved, RowChanges
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, pack
 from tests.simulation.lake import (
     KEY,

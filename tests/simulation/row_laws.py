@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from ledger.core.commands import AddedRows
 from ledger.core.conflicts.footprints import hashes
 from ledger.core.events.parts import Evidence
 from ledger.core.partitions.names import partition_values
+from ledger.core.rows.changes import AddedRows
 from tests.simulation.broken import must
 from tests.simulation.lake import Condition, partition_of
 from tests.simulation.lives import Change, Entered, RowTable

@@ -7,7 +7,7 @@ such names with what stands there instead.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ledger.core.commands import AddedRows, Footprint, RowChanges
+from ledger.core.commands import Footprint
 from ledger.core.conflicts import removed_checks, settling, told_rows
 from ledger.core.conflicts.attempts import Attempt, Hit
 from ledger.core.conflicts.footprints import hashes, path_hash
@@ -22,6 +22,7 @@ from ledger.core.evolve import commits as evolve_commits
 from ledger.core.evolve import form
 from ledger.core.evolve.form import row_changes_form
 from ledger.core.rows.bitmaps import empty
+from ledger.core.rows.changes import AddedRows, RowChanges
 from ledger.core.rows.moves import Move
 from ledger.log.wire.counted_files import counted_files
 from ledger.log.wire.file_list import FileList

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Final
 
-from ledger.core.commands import LEVELS, Footprint, IsolationLevel, RowChanges
+from ledger.core.commands import LEVELS, Footprint, IsolationLevel
 from ledger.core.conflicts.row_changes import entries_of, fault_of_rows, joined_rows, weight_of
 from ledger.core.limits import (
     FOOTPRINT_ENTRIES_MAX,
@@ -22,6 +22,7 @@ from ledger.core.limits import (
 )
 from ledger.core.partitions.file_paths import file_key
 from ledger.core.partitions.names import partition_values
+from ledger.core.rows.changes import RowChanges
 
 # About how much memory a chunk, and each text in it, takes at least.
 CHUNK_BYTES: Final = 512

@@ -6,7 +6,7 @@ read or removed as a whole meets any change of one of its rows.
 
 from collections.abc import Iterator
 
-from ledger.core.commands import Footprint, Marks, RowChanges
+from ledger.core.commands import Footprint
 from ledger.core.conflicts.attempts import Attempt, Hit
 from ledger.core.conflicts.following import Followed, follow, union_of
 from ledger.core.conflicts.footprints import hashes, is_backfill, path_hash
@@ -17,6 +17,7 @@ from ledger.core.conflicts.settling import settle
 from ledger.core.conflicts.winners import ANY_FILE
 from ledger.core.predicates.predicates import Predicates
 from ledger.core.rows.bitmaps import rows_in
+from ledger.core.rows.changes import Marks, RowChanges
 from ledger.core.rows.moves import moves_by_source
 
 # A conflict names this many rows at most.

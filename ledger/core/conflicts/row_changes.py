@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
-from ledger.core.commands import AddedRows, Marks, Moved, RowChanges
 from ledger.core.limits import ADDED_COLUMNS_MAX, CHAR_BYTES, HASH_BYTES
 from ledger.core.partitions.names import partition_values
 from ledger.core.rows.bitmaps import ROW_MAX, fault_of, rows_in
+from ledger.core.rows.changes import AddedRows, Marks, Moved, RowChanges
 
 ENTRY_BYTES: Final = 128
 # A part that did nothing row by row.

@@ -9,9 +9,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from ledger.core.commands import RowChanges, ToldColumn
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.rows.bitmaps import RowSet, empty, rows_in
+from ledger.core.rows.changes import RowChanges, ToldColumn
 from ledger.core.rows.moves import Move, moves_by_source
 
 

@@ -8,7 +8,7 @@ replaced one of the files. So a rewrite never loses a statement, and no statemen
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ledger.core.commands import Footprint, Marks, RowChanges
+from ledger.core.commands import Footprint
 from ledger.core.conflicts.following import Followed, follow, union_of
 from ledger.core.conflicts.footprints import hashes, path_hash
 from ledger.core.conflicts.index import TableWinners
@@ -16,6 +16,7 @@ from ledger.core.conflicts.row_changes import NO_ROWS
 from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import TRANSLATED_BYTES_MAX
 from ledger.core.rows.bitmaps import RowSet, bytes_of, empty, rows_in
+from ledger.core.rows.changes import Marks, RowChanges
 from ledger.core.rows.moves import moves_by_source
 
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Final
 
-from ledger.core.commands import AddedRows, TableDefinition, ToldColumn
+from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.index import TableWinners
 from ledger.core.conflicts.winners import ANYWHERE, WinningPart, added_partitions, found_partition
 from ledger.core.limits import COLUMN_NAMES_MAX
 from ledger.core.partitions.keys import Key, NoValue, PartitionSchema, key_of
 from ledger.core.partitions.names import Values, partition_values
 from ledger.core.predicates.predicates import CompiledPredicate, Predicates
+from ledger.core.rows.changes import AddedRows, ToldColumn
 
 # A conflict names so many characters of a value.
 VALUE_CHARS: Final = 80

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger.core.commands import CoarseWrite, EndCause, Footprint, Marks
+from ledger.core.commands import CoarseWrite, EndCause, Footprint
+from ledger.core.rows.changes import Marks
 
 
 class Limits(NamedTuple):

@@ -11,25 +11,21 @@ from typing import Any
 
 from ledger.core.acceptance import LogHead, head_form, head_from
 from ledger.core.commands import (
-    AddedRows,
     AppVersion,
     CoarseWrite,
     Column,
     Domain,
     Footprint,
-    Marks,
-    Moved,
     Property,
     Protocol,
-    RowChanges,
     TableDefinition,
-    ToldColumn,
 )
 from ledger.core.conflicts.index import ConflictIndex, TableWinners
 from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
 from ledger.core.evolve.tables import note_forgettable
+from ledger.core.rows.changes import AddedRows, Marks, Moved, RowChanges, ToldColumn
 from ledger.core.state.domain import Cut, DomainState, TrimmedLog
 from ledger.core.state.namespaces import Namespace
 from ledger.core.state.sessions import Answered, Session

@@ -8,8 +8,8 @@ neighbouring rows, and so by the bytes of the bitmaps, however many rows they na
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from ledger.core.commands import Moved
 from ledger.core.rows.bitmaps import RowSet, empty, rows_from, rows_in, runs_of
+from ledger.core.rows.changes import Moved
 
 # How many runs a pass takes in the time of one look-up in a set.
 FEW: Final = 32

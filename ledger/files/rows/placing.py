@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ledger.core.commands import Moved
 from ledger.core.rows.bitmaps import RowSet, bytes_of, rows_from
+from ledger.core.rows.changes import Moved
 from ledger.files.rows.told_values import ToldValues
 
 

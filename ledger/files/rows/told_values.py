@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ledger.arrow.schema import TableColumn, TableSchema
-from ledger.core.commands import AddedRows, ToldColumn
 from ledger.core.limits import ADDED_COLUMNS_MAX
 from ledger.core.partitions.names import Values, partition_text
 from ledger.core.partitions.values import NULLS
 from ledger.core.predicates.types import parse_type
+from ledger.core.rows.changes import AddedRows, ToldColumn
 from ledger.definitions.partition_texts import PartitionColumn, text_of
 from ledger.properties.column_lists import TELLABLE
 

@@ -6,10 +6,11 @@ files: the event says what follows from that, and this module applies it.
 
 from collections.abc import Sequence
 
-from ledger.core.commands import Footprint, Marks
+from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.parts import CommittedPart
 from ledger.core.rows.bitmaps import bytes_of
+from ledger.core.rows.changes import Marks
 from ledger.log.wire.file_list import FileList
 from ledger.log.wire.inline_vectors import marked, union_of
 

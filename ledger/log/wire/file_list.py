@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
-from ledger.core.commands import Footprint, Marks
+from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import is_backfill, packed
 from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import LIST_BYTES_MAX, NUMBER_MAX
 from ledger.core.partitions.names import Values, partition_text
+from ledger.core.rows.changes import Marks
 from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
 from ledger.log.wire import file_list_avro

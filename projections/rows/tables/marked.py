@@ -7,9 +7,9 @@ the vector that it has just before the commit, and so the vector that it has aft
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledger.core.commands import Marks
 from ledger.core.events.parts import CommittedPart
 from ledger.core.rows.bitmaps import rows_in
+from ledger.core.rows.changes import Marks
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile
 from ledger.log.wire.inline_vectors import marked
 from projections.rows.keys import PARTITION, pair_key

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ledger.core.commands import Footprint, Marks, TableWrite
+from ledger.core.commands import Footprint, TableWrite
 from ledger.core.limits import HASH_BYTES
 from ledger.core.rows.bitmaps import rows_in
+from ledger.core.rows.changes import Marks
 from ledger.reads.amounts import amount
 from ledger.reads.port import ConflictRow, VersionRow
 from ledger.session.explain import RULES, Explanation, explanation, scan_text

@@ -7,13 +7,13 @@ told. `python -m tests.tables.laws.row_grain --mutants` hunts them all.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from ledger.core.commands import Marks, Moved
 from ledger.core.conflicts import removed_checks, settling, told_rows
 from ledger.core.conflicts.following import Followed, follow
 from ledger.core.conflicts.settling import Settled, Settling, settle
 from ledger.core.decide import commit as decide_commit
 from ledger.core.evolve import commits as evolve_commits
 from ledger.core.rows.bitmaps import bytes_of, empty, rows_from, rows_in
+from ledger.core.rows.changes import Marks, Moved
 from ledger.core.rows.moves import Move
 from ledger.expressions.build import condition_in, lit
 from ledger.files.rows import told_values
