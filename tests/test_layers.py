@@ -72,6 +72,7 @@ LIBRARIES: Final = {
         "ledger.log.wire.file_list_avro",
         "ledger.backup.container",
         "ledger.backup.images.rows_file",
+        "ledger.iceberg.manifests.avro_files",
     ),
     "duckdb": (*("ledger.expressions.duckdb", "ledger.snapshot", "ledger.statements"),),
     "opentelemetry": ("ledger.tracing",),

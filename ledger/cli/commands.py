@@ -75,6 +75,11 @@ COMMANDS: Final = (
         "ledger.cli.tables.namespaces:app",
         "List, create and drop namespaces: the names around those of tables.",
     ),
+    (
+        "consumers",
+        "ledger.cli.log.consumers:app",
+        "List the processes that follow the log, and forget one that is gone.",
+    ),
     ("stream", "ledger.cli.txns.streams:app", "Look at streams that write tables."),
     ("table", "ledger.cli.tables.tables:app", "Look at tables."),
     ("txn", "ledger.cli.txns.txns:app", "Look at txns, and end them."),

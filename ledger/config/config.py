@@ -23,6 +23,7 @@ from ledger.config.settings import (
     CacheSettings,
     FeederSettings,
     FollowerSettings,
+    IcebergSettings,
     LogSettings,
     NotifierSettings,
     PublisherSettings,
@@ -93,6 +94,7 @@ class Settings:
     cache: CacheSettings = field(default_factory=CacheSettings)
     publisher: PublisherSettings = field(default_factory=PublisherSettings)
     notifier: NotifierSettings = field(default_factory=NotifierSettings)
+    iceberg: IcebergSettings = field(default_factory=IcebergSettings)
     log: LogSettings = field(default_factory=LogSettings)
     web: WebSettings = field(default_factory=WebSettings)
 

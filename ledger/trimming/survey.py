@@ -21,6 +21,7 @@ from ledger.log.consumers import PIN, Consumer, behind, registered
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Progress, read_batch
 from ledger.log.trimmed import TrimMark, start_of
+from ledger.machine.growth import offset_since
 from ledger.session.tail import read_genesis
 
 GENESIS_S: Final = 10.0
@@ -65,6 +66,22 @@ def plan(
         log.topic_id(Topic.EVENTS), below, offset, head, created, place.path, image.checkpoint, 0
     )
     return TrimPlan(mark, image.digest, offset - begun.offset)
+
+
+def position_before(log: Log, at_ms: int) -> int:
+    """Return the position of the first event of a time or later, which a trim by age keeps.
+
+    The time is the one at which the broker took the event.
+    """
+    begun = start_of(log)
+    end, acceptor = log.ends(Topic.EVENTS)[1], Acceptor(begun.head)
+    batches, found = BatchAcceptor(log, acceptor, begun.offset), begun.head.position
+    wanted = offset_since(log, Topic.EVENTS, at_ms)
+    for _, offset, position in heads_from(log, batches, end, lambda _done, _end: None):
+        found = position
+        if offset >= wanted:
+            break
+    return found
 
 
 def check_consumers(consumers: Sequence[Consumer] | None, below: int, now_ms: int) -> None:

@@ -64,6 +64,7 @@ class FollowedEntries(Entries):
         domain: int = 0,
         *,
         bytes_max: int = BYTES_MAX,
+        images: StartImages = BY_TRIM,
         entry: Registration | None = None,
     ) -> None:
         self.tables = HeldTables(bytes_max)

@@ -10,6 +10,7 @@ import typer
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, progress_bar, say
 from ledger.cli.failures import Stopped
 from ledger.cli.log.size import log_size
+from ledger.cli.log.trim import log_pin, log_trim, log_unpin
 from ledger.cli.log.watch import condition, line_of, shown_line, watch
 from ledger.cli.options import AWAY_S, NameOption, number_option
 from ledger.cli.streams import is_read
@@ -122,6 +123,9 @@ def tell_of_broker(log: Log, *, was_away: bool) -> bool:
 
 
 log.command("size")(log_size)
+log.command("trim")(log_trim)
+log.command("pin")(log_pin)
+log.command("unpin")(log_unpin)
 
 
 class Grain(StrEnum):

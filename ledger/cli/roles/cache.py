@@ -17,8 +17,14 @@ import typer
 
 from ledger.backup.images.starting import BY_TRIM, StartImages
 from ledger.cli.answers import FailureOption, Output
-from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles.role import run_role
+from ledger.cli.options import (
+    BootstrapOption,
+    ImageOption,
+    LedgerOption,
+    SetOption,
+    WithParentOption,
+)
+from ledger.cli.roles.role import images_of, run_role
 from ledger.clock import SystemClock
 from ledger.config.config import Settings, load
 from ledger.config.settings import UNLOCKED, CacheSettings, WebSettings
@@ -94,7 +100,8 @@ def fed_by_log(
     reads = own.enter_context(closing(Reopened[Reads](lambda: open_reads(rows))))
     name = f"{gethostname()}-{settings.cache.http}"
     entry = Registration(log, CACHE, name, SystemClock())
-    entries = FollowedEntries(log, bytes_max=settings.cache.bytes_max, entry=entry).start_loading()
+    size = settings.cache.bytes_max
+    entries = FollowedEntries(log, bytes_max=size, images=images, entry=entry).start_loading()
     cache = MetadataCache(entries, StoreAt(rows), settings.catalog)
     return CacheProcess(cache, ReadLists(reads), max_wait_ms=settings.cache.max_wait_ms)
 

@@ -9,8 +9,14 @@ import typer
 
 from ledger.backup.images.starting import StartImages
 from ledger.cli.answers import FailureOption, Output, progress_bar
-from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles.role import run_role
+from ledger.cli.options import (
+    BootstrapOption,
+    ImageOption,
+    LedgerOption,
+    SetOption,
+    WithParentOption,
+)
+from ledger.cli.roles.role import images_of, run_role
 from ledger.clock import SystemClock
 from ledger.config.config import load
 from ledger.errors import OffsetGoneError

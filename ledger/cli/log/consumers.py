@@ -1,0 +1,82 @@
+"""Commands that list the processes which follow the log, and forget one that is gone."""
+
+from contextlib import closing
+from typing import Annotated, Any
+
+import typer
+
+from ledger.cli.answers import Output, OutputOption, answer_rows, say
+from ledger.cli.options import BootstrapOption, NameOption
+from ledger.clock import SystemClock, time_text
+from ledger.errors import SettingsError
+from ledger.log.consumers import Consumer, forget, registered
+from ledger.log.log_end import last_position
+from ledger.log.port import Log
+
+app = typer.Typer(no_args_is_help=True)
+
+MS = 1000
+
+
+@app.command("list")
+def consumers_list(
+    *,
+    bootstrap: BootstrapOption = None,
+    ledger: NameOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the processes that follow the log: how far each is, and when it said so."""
+    from ledger.config.search import find_address, log_of  # noqa: PLC0415 - a command loads what it uses
+
+    with closing(log_of(find_address(bootstrap, ledger))) as log:
+        end, now_ms = last_position(log, 0), SystemClock().now_ms()
+        rows = [row_of(each, end, now_ms) for each in known(log)]
+    answer_rows(rows, output)
+
+
+@app.command("forget")
+def consumers_forget(
+    role: Annotated[str, typer.Argument(help="The role of the consumer, such as follower.")],
+    name: Annotated[str, typer.Argument(help="Its name, as the list has it.")],
+    *,
+    bootstrap: BootstrapOption = None,
+    ledger: NameOption = None,
+) -> None:
+    """Let no trim of the log wait for a consumer that is gone for good.
+
+    One that still runs registers itself again. One that comes back after a trim may have to begin
+    with an image.
+    """
+    from ledger.config.search import find_address, log_of  # noqa: PLC0415
+
+    with closing(log_of(find_address(bootstrap, ledger))) as log:
+        if (role, name) not in {(each.role, each.name) for each in known(log)}:
+            raise SettingsError(
+                f"there is no consumer {role} {name}; lakeledger consumers list shows them"
+            )
+        forget(log, 0, role, name)
+    say(f"{role} {name} is forgotten")
+
+
+def known(log: Log) -> list[Consumer]:
+    """Return the registered consumers; raises SettingsError for a ledger without their topic."""
+    found = registered(log)
+    if found is None:
+        raise SettingsError(
+            "the ledger has no topic of consumers; lakeledger init creates it, and its processes "
+            "register themselves when they are started again"
+        )
+    return found
+
+
+def row_of(consumer: Consumer, end: int, now_ms: int) -> dict[str, Any]:
+    """Return a consumer as a row of the answer."""
+    return {
+        "role": consumer.role,
+        "name": consumer.name,
+        "host": consumer.host,
+        "position": consumer.position,
+        "behind": max(0, end - consumer.position),
+        "at": time_text(consumer.at),
+        "age_s": max(0, now_ms - consumer.at) // MS,
+    }
