@@ -1,10 +1,12 @@
 """The mark of a trim in the catalogs topic: what the log was before its first record.
 
 A trim is an event. Records in front of it then leave the topic, the creation of the ledger among
-them. So before they leave, the mark of the trim is written: where the log begins now, the head of
+them. So before they leave, the mark of the trim is written: where the log begins then, the head of
 the log in front of that record, the creation of the ledger, and the place of the archive. Readers
-look for the mark only if the first record is gone. The chain proves it: the first record that is
-left continues the head in the mark, or the log is damaged.
+look for marks only if the first record is gone. The mark of the first record left counts: those
+of trims whose records are still there do not. So a trim that was interrupted, or whose events were
+lost, changes nothing. The chain proves the mark: the first record that is left continues the head
+in it, or the log is damaged.
 """
 
 import json
@@ -12,11 +14,13 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, Final, NamedTuple
 
-from ledger.core.acceptance import LogHead, head_form, head_from
+from ledger.core.acceptance import LogHead, RecordKind, head_form, head_from
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
 from ledger.errors import LogDamagedError, LogTrimmedError
+from ledger.log.acceptor import Acceptor
 from ledger.log.port import Log, Topic, records_between
+from ledger.log.wire.codec import record_kind
 
 WRITE_S: Final = 35.0
 FIELDS: Final = frozenset(
@@ -52,15 +56,29 @@ class LogStart(NamedTuple):
 def start_of(log: Log, domain: int = 0) -> LogStart:
     """Return where a log begins, with a head of its own.
 
-    Raises LogDamagedError if its beginning is gone without a trim, LogUnavailableError.
+    Raises LogDamagedError if its beginning is gone without a trim, or if it lost all that a trim
+    left; LogUnavailableError.
     """
-    first, _ = log.ends(Topic.EVENTS)
+    first, end = log.ends(Topic.EVENTS)
     if not first:
         return LogStart(0, LogHead())
-    mark = read_trim_mark(log, domain)
-    if mark is None or first > mark.offset:
-        raise LogDamagedError(1, f"the first record left is at offset {first}, history is gone")
-    return LogStart(mark.offset, mark.head.copy(), mark)
+    marks = trim_marks(log, domain)
+    offset = min((each for each in marks if each >= first), default=None)
+    if offset is None:
+        raise LogDamagedError(
+            1,
+            f"the first record left is at offset {first}, history is gone, and no mark of a trim "
+            "names that place. If this log was trimmed, lakeledger recover --adopt --backup PATH "
+            "writes the mark again from the backup that the trim named",
+        )
+    mark = marks[offset]
+    if end < offset:
+        raise LogDamagedError(
+            mark.below,
+            f"the log ends at offset {end}, in front of the events that its last trim left. The "
+            f"backup {mark.archive} holds all events up to that trim: restore it",
+        )
+    return LogStart(offset, mark.head.copy(), mark)
 
 
 def begun_at(log: Log, domain: int = 0) -> tuple[LogHead, int]:
@@ -93,24 +111,53 @@ def write_trim_mark(log: Log, domain: int, mark: TrimMark) -> None:
     """Write the mark and wait for its delivery; raises LogUnavailableError."""
     fields = mark._asdict() | {"head": head_form(mark.head), "created": list(mark.created)}
     with closing(log.writer(Topic.CATALOGS)) as writer:
-        writer.append(key_of(domain), json.dumps(fields).encode())
+        writer.append(key_of(domain, mark.offset), json.dumps(fields).encode())
         writer.flush(WRITE_S)
 
 
 def read_trim_mark(log: Log, domain: int = 0) -> TrimMark | None:
     """Return the newest mark of the present events topic, None if absent."""
+    return next(reversed(trim_marks(log, domain).values()), None)
+
+
+def trim_marks(log: Log, domain: int = 0) -> dict[int, TrimMark]:
+    """Return the marks of the present events topic by offset, in the order they were written."""
     start, end = log.ends(Topic.CATALOGS)
-    newest: TrimMark | None = None
+    found: dict[int, TrimMark] = {}
+    topic = log.topic_id(Topic.EVENTS) if start < end else ""
     for record in records_between(log, Topic.CATALOGS, start, end) if start < end else ():
-        if record.key == key_of(domain):
-            newest = mark_in(record.value) or newest
-    # The topic of a restored ledger holds all events of its backup.
-    return newest if newest is not None and newest.topic == log.topic_id(Topic.EVENTS) else None
+        mark = mark_in(record.value) if record.key.startswith(key_of(domain)) else None
+        # The topic of a restored ledger holds all events of its backup.
+        if mark is not None and mark.topic == topic:
+            found.pop(mark.offset, None)
+            found[mark.offset] = mark
+    return found
 
 
-def key_of(domain: int) -> bytes:
-    """Return the key of the mark of a domain."""
-    return f"{domain}/trimmed".encode()
+def is_continued(log: Log, mark: TrimMark) -> bool:
+    """Return whether the log goes on from the head in a mark with the event that the mark names.
+
+    A claim does not hold its chain, so records are read up to the next event that does.
+    """
+    acceptor, end = Acceptor(mark.head.copy()), log.ends(Topic.EVENTS)[1]
+    if not log.ends(Topic.EVENTS)[0] <= mark.offset < end:
+        return False
+    records = records_between(log, Topic.EVENTS, mark.offset, end)
+    try:
+        for record in records:
+            control = acceptor.take_control(record.value)
+            if record.offset == mark.offset and (control is None or control.position != mark.below):
+                return False
+            if control is not None and record_kind(record.value) is not RecordKind.FENCED:
+                return True
+    except LogDamagedError:
+        return False
+    return True
+
+
+def key_of(domain: int, offset: int | None = None) -> bytes:
+    """Return the key of the mark at an offset, or what the keys of all marks begin with."""
+    return f"{domain}/trimmed/{'' if offset is None else offset}".encode()
 
 
 def mark_in(value: bytes) -> TrimMark | None:

@@ -57,15 +57,11 @@ def log_trim(
     stay readable.
     """
     from ledger.config.search import find_address, log_of  # noqa: PLC0415 - a command loads what it uses
-    from ledger.trimming.trimming import finish  # noqa: PLC0415
 
     if (below is None) is (older_than is None):
         raise SettingsError("give either --below with a position or --older-than with an age")
     address = find_address(bootstrap, ledger)
-    remove = remover(address)
     with closing(log_of(address)) as log:
-        if not dry_run and (left := finish(log, remove)) is not None:
-            say(f"finished a trim that was interrupted: the log begins at position {left.below}")
         plan = planned(log, address, below, older_than, backup)
         if dry_run:
             answer({**fields_of(plan.mark, plan), "trimmed": False}, output)
