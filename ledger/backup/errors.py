@@ -35,6 +35,10 @@ class ImageForeignError(BackupError):
     """Rows and backup, or an image and the log, belong to different ledgers or events topics."""
 
 
+class ImageLostError(BackupError):
+    """The image of rows is of events that the log has lost since."""
+
+
 class BackupForeignError(BackupError):
     """The backup was taken from another log than this one; nothing was changed."""
 

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from ledger.backup.container import Copied, container_bytes
 from ledger.backup.contents import opened_file
 from ledger.backup.errors import BackupDamagedError, BackupError, BackupForeignError
+from ledger.backup.joined import JoinedLog, joined_log
 from ledger.backup.manifest import (
     NAME,
     NOTHING,
@@ -30,6 +31,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, LogReader, Record, Topic
 from ledger.log.replay import read_batch
+from ledger.log.trimmed import start_of
 from ledger.session.tail import read_genesis
 
 GENESIS_S: Final = 10.0
@@ -59,8 +61,12 @@ def take(
     stop: Signal,
     progress: Progress = lambda _done, _end: None,
     file_bytes: int = FILE_BYTES,
+    archive: str | None = None,
 ) -> Taken:
     """Extend a backup to the present end of the log; `topics` goes into its manifest.
+
+    Events that a trim took from the log come from the backup `archive`, by default the one that the
+    trim names. Raises LogTrimmedError if they are needed and cannot be read.
 
     A `stop` ends it early and leaves a whole backup up to an earlier position. Raises
     BackupForeignError if the backup is of another log, BackupDamagedError and BackupError for its
@@ -68,6 +74,12 @@ def take(
     """
     created = read_genesis(log, GENESIS_S)
     with place.alone():
+        former = read_manifest(place)
+        taken = former.reached.head.position if former is not None else 0
+        if taken < start_of(log, created.domain).head.position:
+            log = joined_log(log, archive, created.domain)
+        if isinstance(log, JoinedLog):
+            log.check()
         manifest = begun(log, place, created, topics)
         copy = _Copy(log, place, manifest, file_bytes)
         before = manifest.reached.records

@@ -13,7 +13,6 @@ from threading import Event as Signal
 from typing import Final, NamedTuple
 
 from ledger.backup.images.starting import BY_TRIM, StartImages
-from ledger.backup.images.whole_log import whole_log
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import PublisherSettings
 from ledger.core.events.events import Body
@@ -21,7 +20,7 @@ from ledger.core.state.domain import DomainState
 from ledger.errors import IncompatibleError, LogDamagedError, LogTrimmedError
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Topic
-from ledger.log.replay import Progress
+from ledger.log.replay import Progress, Replay
 from ledger.log_lines import LogLines
 from ledger.reads.remote.publisher import StoppedStatus
 from projections.delta.kept_rows import open_rows, rows_anew, rows_in_memory
@@ -34,6 +33,7 @@ from projections.errors import StoreDamagedError, StoreError
 from projections.fold.follower import Follower
 from projections.fold.lag import Backlog, Lag
 from projections.fold.registering import name_of
+from projections.images.beginning import log_for
 from projections.rows.applied import Applied
 from projections.store.batch import LateChange
 from projections.store.memory import MemoryStore
@@ -187,7 +187,7 @@ class DeltaPublisher:
         self._logs = TableLogs(store, self._folders, self._kept_ms, bytes_max)
         self._logs.written = written
         self._follower = Follower(
-            self._log,
+            log_for(store, self._log, self._images),
             store,
             progress=self._progress,
             caught_up=self._reach_end,
@@ -255,6 +255,6 @@ class DeltaPublisher:
         if not tables:
             return
         log_lines.info("publishing from the first event on", tables=len(tables))
-        whole = whole_log(self._log, self._images)
+        whole = Replay(self._images.whole(self._log))
         events = takewhile(lambda _: not self._stop.is_set(), whole)
         self._logs.write_again(events, tables, self._clock.monotonic_s())

@@ -26,7 +26,7 @@ from projections.fold.aging import AgingCheckpoint
 from projections.fold.fold import Fold, FoldMark, RowsOf, rows_of
 from projections.fold.lag import Backlog, Lag
 from projections.fold.registering import Registration, name_of
-from projections.images.beginning import anew_with, open_begun
+from projections.images.beginning import anew_with, log_for, open_begun
 from projections.rows.keys import LOG, read_value
 from projections.store.port import RowStore
 from projections.store.rocks_reader import RocksReader
@@ -153,7 +153,7 @@ def follow(
             freeze_recovered()
 
         follower = Follower(
-            log,
+            log_for(store, log, images),
             store,
             progress=progress,
             caught_up=caught_up,
@@ -214,4 +214,5 @@ def rebuild(
     `Follower.run`, and as `anew_with`.
     """
     with anew_with(log, root, images) as store:
-        Follower(log, store, progress=progress, caught_up=store.publish).catch_up(stop)
+        whole = log_for(store, log, images)
+        Follower(whole, store, progress=progress, caught_up=store.publish).catch_up(stop)

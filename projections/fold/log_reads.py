@@ -6,6 +6,7 @@ short logs, such as the logs of a program's tests.
 
 from typing import Final
 
+from ledger.backup.joined import joined_log
 from ledger.errors import LedgerError
 from ledger.log.port import Log, LogReader, Topic
 from ledger.reads.port import Reads
@@ -44,7 +45,9 @@ class LogRows(RowsBeneath):
         """
         try:
             if self._events is None:
-                self._events = self._log.reader(Topic.EVENTS, self._fold.offset)
+                # Each offset behind the first is one that was read, so a trim kept it.
+                log = self._log if self._fold.offset else joined_log(self._log)
+                self._events = log.reader(Topic.EVENTS, self._fold.offset)
             while records := self._events.read(RECORDS_PER_READ, 0.0):
                 self._fold.feed(records)
         except LedgerError:

@@ -12,9 +12,9 @@ from ledger.backup.images.manifest import ROWS
 from ledger.backup.images.reading import checkpoint_row, rows_of
 from ledger.backup.images.starting import FoundImage, StartImages
 from ledger.log.port import Log
-from projections.rows.keys import LOG
+from projections.rows.keys import CHECKPOINT, LOG
 from projections.store.memory import MemoryStore
-from projections.store.port import FORMAT_KEY, FORMAT_VERSION, Row
+from projections.store.port import FORMAT_KEY, FORMAT_VERSION, Row, RowReader
 from projections.store.rocks_store import RocksStore
 
 
@@ -53,6 +53,14 @@ def anew_with(log: Log, root: Path, images: StartImages) -> RocksStore:
     Readers keep the rows at `root` until it is published. Raises as `begun_rows`.
     """
     return begun_rows(log, root, images) or RocksStore.rebuild(root)
+
+
+def log_for(store: RowReader, log: Log, images: StartImages) -> Log:
+    """Return the log to follow into a store: with the events in a backup, if all are to be read.
+
+    Raises as `StartImages.whole`.
+    """
+    return log if store.get(CHECKPOINT) is not None else images.whole(log)
 
 
 def filled(root: Path, found: FoundImage, section: str, version: int) -> RocksStore:

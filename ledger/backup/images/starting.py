@@ -2,20 +2,26 @@
 
 A process with nothing of its own looks for the newest image of the log that it is to read. On a
 log that was trimmed the mark of the trim names the backup. On any other log the events are all
-there, so an image only saves time, and one that cannot be used costs a line in the log.
+there, so an image only saves time, and one that cannot be used costs a line in the log. So does an
+image of events that the log has lost since: on a trimmed log the events in the backup are read.
 """
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
-from ledger.backup.errors import BackupError, ImageForeignError
-from ledger.backup.images.manifest import ROWS, ImageManifest, image_names, read_image
+from ledger.backup.errors import BackupError, ImageForeignError, ImageLostError
+from ledger.backup.images.manifest import ROWS, ImageManifest, ImageSection, image_names, read_image
 from ledger.backup.images.reading import checkpoint_of
+from ledger.backup.joined import UNUSABLE, joined_log
 from ledger.backup.place import BackupPlace, open_place
-from ledger.errors import IncompatibleError, LogTrimmedError, SettingsError
-from ledger.log.port import Log, Topic
-from ledger.log.trimmed import TrimMark, read_trim_mark
+from ledger.core.acceptance import RecordKind
+from ledger.errors import IncompatibleError, LogTrimmedError
+from ledger.log.port import PATIENCE_S, Log, Topic
+from ledger.log.trimmed import TrimMark, start_of
+from ledger.log.wire.codec import UnreadableError, read_control
 from ledger.log_lines import LogLines
 
 if TYPE_CHECKING:
@@ -24,7 +30,6 @@ if TYPE_CHECKING:
 OFF: Final = "off"
 """Instead of a path: begin with no image."""
 Begun = TypeVar("Begun")
-UNUSABLE: Final = (BackupError, IncompatibleError, SettingsError)
 
 log_lines = LogLines("lakeledger.image")
 
@@ -59,17 +64,18 @@ class StartImages:
 
         An image fits if it has the section in this `form`. Raises LogTrimmedError if the log was
         trimmed and no image can be used, and for images that were asked for, as `used_newest`.
+        Images of lost events are no error: then `whole` is to be read.
         """
         if self.path == OFF:
             return None
-        mark = read_trim_mark(log, domain)
+        mark = start_of(log, domain).mark
         path = self.path or (None if mark is None else mark.archive)
         if path is None:
             return None
         try:
             return used_newest(open_place(path), Wanted.of(log, section, form), use)
         except UNUSABLE as problem:
-            if mark is not None:
+            if mark is not None and not isinstance(problem, ImageLostError):
                 raise unusable(mark, problem) from problem
             if self.is_asked:
                 raise
@@ -80,6 +86,10 @@ class StartImages:
         """Return the state checkpoint of the newest image; None and errors are as for `begin`."""
         return self.begin(log, lambda found: checkpoint_of(*found), domain=domain)
 
+    def whole(self, log: Log, domain: int = 0) -> Log:
+        """Return a log with all its events, with "off" as it is; raises as `joined_log`."""
+        return log if self.path == OFF else joined_log(log, self.path, domain)
+
 
 def start_at(
     log: Log, newest: "Checkpoint | None", images: StartImages, domain: int = 0
@@ -87,16 +97,28 @@ def start_at(
     """Return the checkpoint to read a log from: the newest of the topic, or the one of an image.
 
     The image counts where the topic has none, or one that needs events from before the log begins.
-    Without either it is the beginning of the ledger. Raises as `StartImages.begin`.
+    Without either it is the beginning of the ledger, or the state where a trimmed log begins, made
+    of the events in its backup. Raises as `StartImages.begin`.
     """
     from ledger.core.acceptance import LogHead  # noqa: PLC0415 - with the state
+    from ledger.core.evolve.evolve import evolve  # noqa: PLC0415
     from ledger.core.state.domain import DomainState  # noqa: PLC0415
     from ledger.log.checkpoints import Checkpoint  # noqa: PLC0415
+    from ledger.log.replay import Replay  # noqa: PLC0415
 
     first = log.ends(Topic.EVENTS)[0]
     if newest is not None and (newest.offset > first or not first):
         return newest
-    return images.checkpoint(log, domain) or newest or Checkpoint(DomainState(), LogHead(), 0)
+    begun = images.checkpoint(log, domain)
+    mark = start_of(log, domain).mark
+    if begun is not None or mark is None or images.path == OFF:
+        return begun or newest or Checkpoint(DomainState(), LogHead(), 0)
+    state = DomainState()
+    for event in takewhile(
+        lambda event: event.control.position < mark.below, Replay(images.whole(log, domain))
+    ):
+        evolve(state, event)
+    return Checkpoint(state, mark.head.copy(), mark.offset)
 
 
 BY_TRIM: Final = StartImages()
@@ -110,6 +132,7 @@ class Wanted(NamedTuple):
     `first` is the first offset that the log has.
     """
 
+    log: Log
     section: str
     form: int | None
     topic: str
@@ -118,7 +141,7 @@ class Wanted(NamedTuple):
     @classmethod
     def of(cls, log: Log, section: str, form: int | None) -> Self:
         """Return what an image must have for a reader of a log."""
-        return cls(section, form, log.topic_id(Topic.EVENTS), log.ends(Topic.EVENTS)[0])
+        return cls(log, section, form, log.topic_id(Topic.EVENTS), log.ends(Topic.EVENTS)[0])
 
     def check(self, place: BackupPlace, image: ImageManifest) -> None:
         """Raise the error of an image that does not fit: its log, section, form or position."""
@@ -144,6 +167,39 @@ class Wanted(NamedTuple):
                 f"{here} needs the events from position {found.checkpoint.position} on, and the "
                 f"log begins behind it. {again}"
             )
+        lost = next((end for end in ends_of(found) if not is_held(self.log, *end)), None)
+        if lost is not None:
+            raise ImageLostError(
+                f"{here} is of events that the log has lost: it has another event at position "
+                f"{lost[0]}. Take an image into a new backup, since this one may be the last copy "
+                "of what was lost: lakeledger backup PATH"
+            )
+
+
+def ends_of(section: ImageSection) -> list[tuple[int, bytes, int]]:
+    """Return position, chain and next offset of a section and of its checkpoint."""
+    checkpoint = section.checkpoint
+    return [
+        (section.position, section.chain, section.offset),
+        (checkpoint.position, checkpoint.chain, checkpoint.offset),
+    ]
+
+
+def is_held(log: Log, position: int, chain: bytes, offset: int) -> bool:
+    """Return whether a log has an event of this chain in front of an offset.
+
+    A claim holds neither position nor chain: each follower of the log compares it.
+    """
+    first, end = log.ends(Topic.EVENTS)
+    if not first < offset <= end:
+        return False
+    with closing(log.reader(Topic.EVENTS, offset - 1)) as events:
+        records = events.read(1, PATIENCE_S)
+    try:
+        control, kind = read_control(records[0].value)
+    except (UnreadableError, IndexError):
+        return False
+    return kind is RecordKind.FENCED or (control.position, control.chain) == (position, chain)
 
 
 def used_newest(place: BackupPlace, wanted: Wanted, use: Callable[[FoundImage], Begun]) -> Begun:

@@ -56,17 +56,19 @@ def backup(
     from ledger.backup.place import open_place  # noqa: PLC0415
     from ledger.backup.taking import take  # noqa: PLC0415
     from ledger.cli.log.images import fields_of_image, take_beside  # noqa: PLC0415
+    from ledger.config.config import load  # noqa: PLC0415
     from ledger.config.search import client_for, find_address, log_of  # noqa: PLC0415 - a command loads only what it uses
 
     place, stop = open_place(path), Signal()
     address = find_address(bootstrap, ledger)
+    archive = load().settings.log.archive
     topics = topics_noted(address.bootstrap, address.ledger, client_for(address))
     fields: dict[str, Any] = {}
     with closing(log_of(address)) as log:
 
         def take_on() -> "Taken":
             with progress_bar("backup", transient=True) as progress:
-                taken = take(log, place, topics, stop=stop, progress=progress)
+                taken = take(log, place, topics, stop=stop, progress=progress, archive=archive)
             note_backup(address, place.path, taken.manifest.reached.head.position)
             return taken
 

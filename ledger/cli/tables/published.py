@@ -16,8 +16,10 @@ from ledger.cli.options import (
     confirm,
 )
 from ledger.cli.reading import known_table, reading
+from ledger.cli.roles.role import images_of
 from ledger.cli.tables.imports import fields_of
 from ledger.client import Ledger
+from ledger.config.config import load
 from ledger.config.search import find_address, log_of
 from ledger.iceberg.imports.adopting import adopt_iceberg, is_imported
 from ledger.log.replay import Replay
@@ -68,15 +70,16 @@ def table_verify(
     """
     with reading(ledger, output) as (address, reads):
         row = known_table(reads, catalog, name)
-        with closing(log_of(address)) as kafka, progress_bar("reading", transient=True) as progress:
-            found = verify_log(Replay(kafka, progress), row.table)
+        with closing(log_of(address)) as log, progress_bar("reading", transient=True) as progress:
+            whole = images_of(load()).whole(log)
+            found = verify_log(Replay(whole, progress), row.table)
             if publish and found.findings:
                 wrong = amount(len(found.findings), "version")
                 confirm(f"publish {wrong} of table {row.name} anew", yes=yes)
                 for kept in set_aside(found.findings, log_at(folder_of(row.definition))):
                     say(f"a file that is not of this ledger is kept as {kept}")
-                write_table_log(Replay(kafka, progress), row.table)
-                found = verify_log(Replay(kafka, progress), row.table)
+                write_table_log(Replay(whole, progress), row.table)
+                found = verify_log(Replay(whole, progress), row.table)
         tell(row.name, found, output)
     if not found.is_clean:
         raise typer.Exit(ExitCode.FAILED)
@@ -148,7 +151,7 @@ def owning(ledger: str | None, catalog: str) -> Iterator[LogOwner]:
         closing(log_of(find_address(ledger=ledger))) as kafka,
         progress_bar("reading", transient=True) as progress,
     ):
-        yield LogOwner(connection, kafka, progress=progress)
+        yield LogOwner(connection, images_of(load()).whole(kafka), progress=progress)
 
 
 def log_fields(log: WrittenLog) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from ledger.backup.images.manifest import PUBLICATION, ROWS
 from ledger.backup.images.reading import newest_image, verified
 from ledger.backup.images.starting import BY_TRIM, NO_IMAGES, StartImages
-from ledger.backup.images.whole_log import whole_log
 from ledger.backup.place import FolderPlace
 from ledger.config.settings import Genesis
 from ledger.errors import LogTrimmedError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter, digest
 from ledger.log.port import Topic
+from ledger.log.replay import Replay
 from ledger.sequencer.sequencer import Sequencer
 from ledger.testing import FixedClock
 from projections.cache.following import FollowedEntries
@@ -243,9 +243,9 @@ def test_all_events_of_a_trimmed_log(before: list[Step], after: list[Step]) -> N
         grow(host.driver, [commit, *before])
         host.back_up()
         grow(host.driver, after)
-        expected = list(whole_log(host.log, NO_IMAGES))
+        expected = list(Replay(host.log))
         host.trim()
-        found = list(whole_log(host.log, BY_TRIM))
+        found = list(Replay(BY_TRIM.whole(host.log)))
         assert found[: len(expected)] == expected
         assert found == host.driver.events
 
