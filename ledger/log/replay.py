@@ -20,7 +20,7 @@ from ledger.log.batches import BatchAcceptor
 from ledger.log.beginning import check_not_lost
 from ledger.log.checkpoints import digest
 from ledger.log.port import PATIENCE_S, READ_MAX, Log, LogReader, Record, Topic
-from ledger.log.trimmed import LogStart, check_whole
+from ledger.log.trimmed import LogStart, check_whole, start_of
 
 Progress = Callable[[int, int], None]
 
@@ -99,8 +99,12 @@ def read_batch(
 
 
 class VerifiedLog(NamedTuple):
-    """The content of a log: its head, dropped records by verdict, and accepted events by type."""
+    """The content of a log: its head, dropped records by verdict, and accepted events by type.
 
+    `begun` is where the log begins. Of a trimmed log no state is known there, so `digest` is "".
+    """
+
+    begun: LogStart
     head: LogHead
     records: int
     dropped: Counter[Verdict]
@@ -115,13 +119,17 @@ def verify(log: Log, progress: Progress = lambda _done, _end: None) -> VerifiedL
     position at the first record that no sequencer can have written, and LogUnavailableError if the
     broker is unreachable.
     """
-    replay, state = Replay(log, progress), DomainState()
+    begun = start_of(log)
+    replay, state = Replay(log, progress, begun=begun), DomainState()
     events: Counter[str] = Counter()
     for event in replay:
-        evolve(state, event)
+        if begun.mark is None:
+            evolve(state, event)
         events[type(event.body).__name__] += 1
     head = replay.acceptor.head
-    return VerifiedLog(head, replay.end, replay.acceptor.dropped, events, digest(state, head))
+    digested = digest(state, head) if begun.mark is None else ""
+    records = replay.end - begun.offset
+    return VerifiedLog(begun, head, records, replay.acceptor.dropped, events, digested)
 
 
 def what_if(

@@ -7,14 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
+from ledger.backup.joined import joined_log
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, progress_bar, say
 from ledger.cli.failures import Stopped
 from ledger.cli.log.size import log_size
 from ledger.cli.log.trim import log_pin, log_trim, log_unpin
 from ledger.cli.log.watch import condition, line_of, shown_line, watch
 from ledger.cli.options import AWAY_S, NameOption, number_option
+from ledger.cli.roles.role import images_of
 from ledger.cli.streams import is_read
 from ledger.clock import time_text
+from ledger.config.config import load
 from ledger.config.search import find_address, log_of
 from ledger.core.commands import LEVELS, IsolationLevel
 from ledger.core.decide.whatif import Redecided
@@ -23,6 +26,7 @@ from ledger.errors import LogUnavailableError, SettingsError
 from ledger.log.log_end import last_position
 from ledger.log.port import Log, Topic
 from ledger.log.replay import verify, what_if
+from ledger.log.trimmed import start_of
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import amount
 from ledger.session.tail import read_genesis
@@ -38,15 +42,27 @@ NearOption = Annotated[
 
 @log.command("verify")
 def log_verify(
-    bootstrap: NearOption = None, ledger: NameOption = None, output: OutputOption = Output.TABLE
+    bootstrap: NearOption = None,
+    ledger: NameOption = None,
+    *,
+    archive: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Read the events that were trimmed from this backup."),
+    ] = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
-    """Read the whole log as every reader does; name the position of the first damage."""
+    """Read the whole log as every reader does; name the position of the first damage.
+
+    A trimmed log is read from where it begins, and no digest of its state is known. With --archive
+    it is read from the first event of the ledger on.
+    """
     address = find_address(bootstrap, ledger)
     with closing(log_of(address)) as kafka, progress_bar("reading", transient=True) as progress:
-        found = verify(kafka, progress)
+        found = verify(kafka if archive is None else joined_log(kafka, archive), progress)
     answer(
         {
             "ledger": address.ledger,
+            "begins_at": found.begun.head.position + 1,
             "position": found.head.position,
             "epoch": found.head.epoch,
             "last_cmd": found.head.last_cmd,
@@ -54,7 +70,7 @@ def log_verify(
             "records": found.records,
             "dropped": {verdict.name.lower(): count for verdict, count in found.dropped.items()},
             "events": dict(found.events.most_common()),
-            "digest": found.digest,
+            "digest": found.digest or None,
         },
         output,
     )
@@ -91,7 +107,7 @@ def log_tail(
     with closing(log_of(address)) as kafka:
         domain = read_genesis(kafka, GENESIS_WAIT_S).domain
         if last is not None:
-            after = max(0, last_position(kafka, domain) - last)
+            after = max(start_of(kafka, domain).head.position, last_position(kafka, domain) - last)
         is_away = False
         try:
             for event in watch(kafka, domain, after):
@@ -160,7 +176,8 @@ def whatif(
     by_file = grain is Grain.FILE
     address = find_address(bootstrap, ledger)
     with closing(log_of(address)) as kafka, progress_bar("judging", transient=True) as progress:
-        found = list(what_if(kafka, wanted, since=since, by_file=by_file, progress=progress))
+        whole = images_of(load()).whole(kafka)
+        found = list(what_if(whole, wanted, since=since, by_file=by_file, progress=progress))
     changed = [each for each in found if each.committed != each.would_commit]
     how = f"at {wanted or 'the level of each table'}{', by file' if by_file else ''}"
     say(f"{amount(len(found), 'commit')} judged {how}: {len(changed)} would end otherwise")
