@@ -23,6 +23,7 @@ from ledger.errors import (
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Replay
+from ledger.log.trimmed import start_of
 from ledger.log.wire.codec import UnreadableError, read_control
 from ledger.machine.folder import ASIDE, SPARK, STORE, remove_folder
 from ledger.reads.port import Reached, Reads
@@ -83,7 +84,10 @@ def check_rows_given_up(store: Path, log: Log, options: str = "") -> None:
     except LogDamagedError as damaged:
         with closing(open_store(store)) as rows:
             ledger = rows.identity().ledger
-        for control, body in Replay(log):
+        begun = start_of(log)
+        if begun.mark is not None and begun.mark.created.ledger != ledger:
+            return
+        for control, body in Replay(log, begun=begun):
             if isinstance(body, LedgerCreated) and body.ledger != ledger:
                 return
             if isinstance(body, LogCut) and control.position > damaged.position:

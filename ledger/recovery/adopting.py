@@ -1,15 +1,16 @@
 """Adopting: accepts events in another topic than the one they were recorded in.
 
 A topic that was mirrored to another cluster, put back from a copy or made anew has another id, and
-readers refuse it: it may have lost its end. Adopting it writes the mark of a restore, after a
-comparison with every witness. If the copy lacks events, the same run cuts the log, so no sequencer
-can lead in between.
+readers refuse it: it may have lost its end. So they refuse a trimmed log that lost its mark.
+Adopting it writes the mark of a restore, and the one of the trim, after a comparison with every
+witness. If the copy lacks events, the same run cuts the log, so no sequencer can lead in between.
 """
 
 from ledger.errors import LogDamagedError
 from ledger.log.checkpoints import Checkpoint
 from ledger.log.port import Log, Topic
 from ledger.log.restored import Restored, write_restored
+from ledger.log.trimmed import write_trim_mark
 from ledger.recovery.cutting import write_checkpoint
 from ledger.recovery.survey import Survey
 from ledger.recovery.witnesses import LOST
@@ -48,8 +49,10 @@ def adopt_topic(log: Log, found: Survey) -> None:
 
 
 def mark_adopted(log: Log, found: Survey, position: int) -> None:
-    """Mark the topic of the events as the ledger's, up to a position."""
+    """Mark the topic of the events as the ledger's, up to a position, and where it begins."""
     created = found.created
+    if found.lost_mark is not None:
+        write_trim_mark(log, created.domain, found.lost_mark)
     records = log.ends(Topic.EVENTS)[1]
     mark = Restored(
         created.ledger, log.topic_id(Topic.EVENTS), position, records, digest="", is_whole=True

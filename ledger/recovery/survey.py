@@ -21,8 +21,10 @@ from ledger.log.batches import check_topic
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Progress, Replay
 from ledger.log.restored import check_finished
+from ledger.log.trimmed import TrimMark
 from ledger.recovery.beside import BackupBeside
 from ledger.recovery.left_out import LeftOut
+from ledger.recovery.lost_mark import whole_log
 from ledger.recovery.unanswered import unanswered_in
 from ledger.recovery.witnesses import (
     LOST,
@@ -49,7 +51,8 @@ class Survey(NamedTuple):
     `unanswered` is the number of commands that the log does not answer. `verdicts` are in the order
     of the witnesses. `lost` are txns that only witnesses know, by id. `is_copy` says that readers
     refuse the topic of the events, because they were recorded in another one. `shared` is the last
-    position that log and backup have in common, None without a backup.
+    position that log and backup have in common, None without a backup. `lost_mark` is the mark of
+    a trim that the log lacks, None if it has one or needs none.
     """
 
     state: DomainState
@@ -63,6 +66,7 @@ class Survey(NamedTuple):
     lost: Sequence[LostTxn]
     is_copy: bool
     shared: int | None
+    lost_mark: TrimMark | None = None
 
     @property
     def is_ahead(self) -> bool:
@@ -89,14 +93,16 @@ def survey(
 ) -> Survey:
     """Read a whole log, and every witness that may have seen more than the log still holds.
 
-    `others` are witnesses besides the ones found here, such as rows of other hosts. The survey
-    listens for `listens_s` for a leader, which would beat several times.
+    Events that a trim took from the log come from the `backup`, by default the one that the trim
+    names. `others` are witnesses besides the ones found here, such as rows of other hosts. The
+    survey listens for `listens_s` for a leader, which would beat several times.
 
     Raises LogDamagedError for a record that no sequencer wrote and that is not `passed` over,
     LogUnavailableError if a sequencer leads or the broker is unreachable, RestoreUnfinishedError
-    during a restore, and as `BackupBeside`.
+    during a restore, and as `whole_log` and `BackupBeside`.
     """
     check_led_by_none(log, listens_s)
+    log, backup, lost_mark = whole_log(log, backup)
     created = created_in(log, passed)
     check_finished(log, created.domain)
     with ExitStack() as opened:
@@ -113,16 +119,13 @@ def survey(
         witnesses.append(Witness("records behind one passed over", left_out.seen()))
     if beside is not None:
         witness, more = beside.end(state)
-        witnesses.append(witness)
-        lost += more
+        witnesses, lost = [*witnesses, witness], [*lost, *more]
     head = replay.acceptor.head
     known = [seen_in(state, head.epoch), *(each.seen for each in witnesses)]
-    if passed:
-        known.append(SeenBeforeCut(left_out.position(replay.end)))
+    known += [SeenBeforeCut(left_out.position(replay.end))] if passed else []
     verdicts = [judge(each, state, head, chains) for each in witnesses]
     unanswered, ids = unanswered_in(log, state, head)
-    if margin is None:
-        margin = ids + margin_for(witnesses, verdicts)
+    margin = ids + margin_for(witnesses, verdicts) if margin is None else margin
     return Survey(
         state,
         head,
@@ -133,8 +136,9 @@ def survey(
         margin,
         beyond(most(known), margin),
         each_once(lost),
-        is_copy=is_refused(log, created),
+        is_copy=lost_mark is not None or is_refused(log, created),
         shared=beside.shared if beside is not None else None,
+        lost_mark=lost_mark,
     )
 
 

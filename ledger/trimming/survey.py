@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from ledger.backup.contents import manifest_in, parts
 from ledger.backup.images.manifest import ImageManifest
 from ledger.backup.images.reading import newest_image, verified
+from ledger.backup.images.starting import ends_of, is_held
 from ledger.backup.place import BackupPlace
 from ledger.clock import Clock, SystemClock
 from ledger.core.acceptance import LogHead
@@ -62,6 +63,7 @@ def plan(
     head, offset = found_in(log, below, progress)
     check_archive(place, created, head, below, progress)
     image = checked_image(place, created, below, log.topic_id(Topic.EVENTS))
+    check_held(log, place, image)
     mark = TrimMark(
         log.topic_id(Topic.EVENTS), below, offset, head, created, place.path, image.checkpoint, 0
     )
@@ -181,6 +183,18 @@ def check_archive(
         raise TrimRefusedError(
             f"the backup in {place.path} has another event at position {head.position} than the "
             "log: it is of another history. Choose another path for the backup of this log"
+        )
+
+
+def check_held(log: Log, place: BackupPlace, image: ImageManifest) -> None:
+    """Refuse a trim whose image is of events that the log has lost: no reader could begin so."""
+    ends = [end for section in image.sections.values() for end in ends_of(section)]
+    lost = next((end for end in ends if not is_held(log, *end)), None)
+    if lost is not None:
+        raise TrimRefusedError(
+            f"the newest image in {place.path} is of events that the log has lost: it has another "
+            f"event at position {lost[0]}. Choose another path, and run lakeledger backup with it "
+            "on a host with rows"
         )
 
 

@@ -93,6 +93,7 @@ def recover(  # noqa: PLR0917 - options of a command are named
     from ledger.backup.place import open_place  # noqa: PLC0415 - a command loads only what it uses
     from ledger.config.config import load  # noqa: PLC0415
     from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415
+    from ledger.log.trimmed import start_of  # noqa: PLC0415
     from ledger.machine.folder import BROKER, STORE  # noqa: PLC0415
     from ledger.machine.up_settings import UpSettings  # noqa: PLC0415
     from ledger.recovery.survey import survey  # noqa: PLC0415
@@ -110,6 +111,8 @@ def recover(  # noqa: PLR0917 - options of a command are named
     ):
         with progress_bar("reading the log", transient=True) as progress:
             found = survey(log, rows, margin=margin, passed=passed, backup=place, progress=progress)
+        mark = start_of(log).mark
+        backup = backup or (None if mark is None else mark.archive)
         change = RecoverChange(adopt=adopt, cut=cut, is_meant=is_meant)
         changed = change.make(log, found, reason, passed)
     answer({**fields_of(found), **changed}, output)
@@ -285,7 +288,7 @@ def next_steps(
     if found.is_copy:
         yield (
             "nothing was changed. The events are in another topic than the one they were recorded "
-            "in, and no witness has seen more than this copy holds. Next: "
+            "in, or lack the mark of their trim, and no witness saw more. Next: "
             f"{COMMAND} --adopt{named}{more}"
         )
     yield (
