@@ -12,11 +12,14 @@ from pathlib import Path
 from threading import Event as Signal
 from typing import Final
 
+from ledger.backup.images.starting import BY_TRIM, StartImages, start_at
 from ledger.clock import Clock, SystemClock
 from ledger.core.events.events import Body
 from ledger.errors import IncompatibleError, LogDamagedError
+from ledger.log.checkpoints import dump, read_newest
 from ledger.log.log_end import last_position
 from ledger.log.port import Log, Topic
+from ledger.log.trimmed import start_of
 from ledger.log_lines import LogLines
 from projections.errors import StoreDamagedError, StoreForeignError, StoreVersionError
 from projections.fold.fold import FoldMark
@@ -26,7 +29,7 @@ from projections.fold.registering import name_of
 from projections.notifier.notices import Notice, notice_of
 from projections.notifier.receivers import DeliveryError, Receiver
 from projections.rows.applied import Applied
-from projections.rows.keys import LOG, number_key, read_value, value
+from projections.rows.keys import CHECKPOINT, LOG, number_key, read_value, value
 from projections.store.batch import LateChange
 from projections.store.port import RowChange, RowsBeneath, RowStore
 from projections.store.rocks_store import RocksStore
@@ -74,6 +77,7 @@ class Delivery:
         from_first: bool = False,
         pause_s: float = PAUSE_S,
         clock: Clock | None = None,
+        images: StartImages = BY_TRIM,
     ) -> None:
         self.name = name
         self.position = self.delivered = self.refused = 0
@@ -81,7 +85,7 @@ class Delivery:
         self.is_caught_up = False
         self._receiver, self._form, self._place = receiver, form, place
         self._from_first, self._pause_s = from_first, pause_s
-        self._clock = clock or SystemClock()
+        self._clock, self._images = clock or SystemClock(), images
         self._begin = self._offset = self._at_ms = 0
         self._backlog: Backlog | None = None
         self._has_begun = False
@@ -147,6 +151,7 @@ class Delivery:
             known = value(end if begin is None else min(begin, end))
             store.write([(BEGIN, known)])
         self._begin = read_value(known)
+        log = self._begun(log, store)
         follower = Follower(
             log,
             DeliveringStore(store, self.deliver),
@@ -163,6 +168,21 @@ class Delivery:
             follower.fold.store_checkpoint()
         except DeliveryStopped:
             log_lines.info("stopped before the receiver took all", to=self.name)
+
+    def _begun(self, log: Log, store: RocksStore) -> Log:
+        """Let a new place on a trimmed log begin with a state checkpoint; return the log to follow.
+
+        Where something between the two is to be told, that is the log with the events in a backup.
+        """
+        if store.get(CHECKPOINT) is not None or start_of(log).mark is None:
+            return log
+        resumed = start_at(log, read_newest(log, 0), self._images)
+        head = resumed.head
+        if store.get(LOG) is not None or not 0 < head.position <= self._begin:
+            return self._images.whole(log)
+        mark = FoldMark(head.position, head.chain.hex(), resumed.offset, log.topic_id(Topic.EVENTS))
+        store.write([(CHECKPOINT, dump(*resumed)), (LOG, value(mark))])
+        return log
 
     def _rows_of(self, applied: Applied, body: Body) -> list[LateChange]:
         """Return the message of an event as a row, which the store sends and does not keep."""

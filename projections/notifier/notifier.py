@@ -11,6 +11,7 @@ from threading import Event as Signal
 from threading import Thread
 from typing import Final
 
+from ledger.backup.images.starting import BY_TRIM, StartImages
 from ledger.config.settings import NotifierSettings
 from ledger.errors import SettingsError
 from ledger.log.port import Log, LogWriter
@@ -76,7 +77,11 @@ class Notifier:
 
 
 def deliveries_of(
-    settings: NotifierSettings, place: Path, ledger: str, make_writer: MakeWriter
+    settings: NotifierSettings,
+    place: Path,
+    ledger: str,
+    make_writer: MakeWriter,
+    images: StartImages = BY_TRIM,
 ) -> Iterator[Delivery]:
     """Yield the deliveries that the settings name, each with its place in a folder.
 
@@ -87,7 +92,7 @@ def deliveries_of(
             "a notifier needs a receiver: set notifier.webhook, notifier.topic or "
             "notifier.openlineage"
         )
-    to = partial(Delivery, from_first=settings.from_first)
+    to = partial(Delivery, from_first=settings.from_first, images=images)
     web = partial(WebReceiver, token_file=settings.token_file)
     if settings.webhook is not None:
         receiver = web(settings.webhook, cloud_events.CONTENT_TYPE)

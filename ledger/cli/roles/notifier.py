@@ -8,7 +8,7 @@ import typer
 
 from ledger.cli.answers import FailureOption, Output
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles.role import Server, answering, run_role, wait_for_broker
+from ledger.cli.roles.role import Server, answering, images_of, run_role, wait_for_broker
 from ledger.config.config import load
 from ledger.config.settings import OFF
 from ledger.errors import OffsetGoneError, SettingsError
@@ -47,7 +47,10 @@ def serve_notifier(
     def run(stop: Signal) -> None:
         with closing(KafkaLog(kafka, found.ledger, client=client)) as log:
             wait_for_broker(log)
-            made = deliveries_of(found.notifier, place.expanduser(), found.ledger, log.writer_to)
+            images = images_of(loaded)
+            made = deliveries_of(
+                found.notifier, place.expanduser(), found.ledger, log.writer_to, images
+            )
             notifier = Notifier(list(made))
 
             def serve() -> Server:
