@@ -2,12 +2,24 @@
 
 from contextlib import closing
 
+from ledger.core.acceptance import LogHead
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import read_newest_head
 from ledger.log.port import PATIENCE_S, READ_MAX, Log, Topic
-from ledger.log.trimmed import begun_at
+from ledger.log.trimmed import start_of
+
+
+def nearest_head(log: Log, domain: int) -> tuple[LogHead, int]:
+    """Return head and offset of the newest checkpoint, or of the place where the log begins.
+
+    A topic of checkpoints that lost its end may have one of events that were trimmed since.
+    """
+    begun, newest = start_of(log, domain), read_newest_head(log, domain)
+    if newest is not None and (begun.mark is None or newest[1] > begun.offset):
+        return newest
+    return begun.head, begun.offset
 
 
 def last_position(log: Log, domain: int) -> int:
@@ -17,7 +29,7 @@ def last_position(log: Log, domain: int) -> int:
     newest checkpoint on. Raises as every reader does, and LogUnavailableError if the broker is
     unreachable.
     """
-    head, offset = read_newest_head(log, domain) or begun_at(log, domain)
+    head, offset = nearest_head(log, domain)
     end = log.ends(Topic.EVENTS)[1]
     batches = BatchAcceptor(log, Acceptor(head), offset)
     with closing(batches.open()) as reader:

@@ -81,12 +81,6 @@ def start_of(log: Log, domain: int = 0) -> LogStart:
     return LogStart(offset, mark.head.copy(), mark)
 
 
-def begun_at(log: Log, domain: int = 0) -> tuple[LogHead, int]:
-    """Return the head and the offset from which the first events left are read; raises as above."""
-    begun = start_of(log, domain)
-    return begun.head, begun.offset
-
-
 def check_whole(log: Log, domain: int = 0) -> None:
     """Raise LogTrimmedError if a log begins with a trim, and as `start_of`."""
     mark = start_of(log, domain).mark

@@ -36,9 +36,9 @@ from ledger.errors import (
 from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.batches import BatchAcceptor, check_topic
 from ledger.log.beginning import check_not_lost
-from ledger.log.checkpoints import read_newest_head
+from ledger.log.log_end import nearest_head
 from ledger.log.port import Log, LogReader, Topic
-from ledger.log.trimmed import begun_at, start_of
+from ledger.log.trimmed import start_of
 from ledger.log.wire.codec import HEADER_OF
 from ledger.session.endings import Endings
 
@@ -124,7 +124,7 @@ class Tail:
 
         A read waits up to `read_wait_s` for the next event, and `close` waits for that read.
         """
-        head, offset = read_newest_head(log, domain) or begun_at(log, domain)
+        head, offset = nearest_head(log, domain)
         tail = cls(log, head, offset, read_wait_s)
         tail._thread.start()
         return tail

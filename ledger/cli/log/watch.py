@@ -24,9 +24,9 @@ from ledger.core.lists.text import runs_text
 from ledger.errors import SettingsError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
-from ledger.log.checkpoints import read_newest_head
+from ledger.log.log_end import nearest_head
 from ledger.log.port import Log, Topic
-from ledger.log.trimmed import begun_at, start_of, trimmed
+from ledger.log.trimmed import start_of, trimmed
 
 READ_MAX: Final = 1_000
 WAIT_S: Final = 0.5
@@ -134,7 +134,7 @@ def watch(
     newer one. Reading begins at the newest checkpoint before the events. Raises as every reader
     does, and LogUnavailableError if the broker is unreachable before that end.
     """
-    head, offset = read_newest_head(log, domain) or begun_at(log, domain)
+    head, offset = nearest_head(log, domain)
     if after is not None and head.position > after:
         begun = start_of(log, domain)
         if begun.mark is not None and after < begun.head.position:
