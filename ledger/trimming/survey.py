@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ledger.backup.contents import manifest_in, parts
+from ledger.backup.images.held import lost_position
 from ledger.backup.images.manifest import ImageManifest
 from ledger.backup.images.reading import newest_image, verified
-from ledger.backup.images.starting import ends_of, is_held
 from ledger.backup.place import BackupPlace
 from ledger.clock import Clock, SystemClock
 from ledger.core.acceptance import LogHead
@@ -188,12 +188,12 @@ def check_archive(
 
 def check_held(log: Log, place: BackupPlace, image: ImageManifest) -> None:
     """Refuse a trim whose image is of events that the log has lost: no reader could begin so."""
-    ends = [end for section in image.sections.values() for end in ends_of(section)]
-    lost = next((end for end in ends if not is_held(log, *end)), None)
+    found = (lost_position(log, place, image, section) for section in image.sections)
+    lost = next((position for position in found if position is not None), None)
     if lost is not None:
         raise TrimRefusedError(
             f"the newest image in {place.path} is of events that the log has lost: it has another "
-            f"event at position {lost[0]}. Choose another path, and run lakeledger backup with it "
+            f"event at position {lost}. Choose another path, and run lakeledger backup with it "
             "on a host with rows"
         )
 

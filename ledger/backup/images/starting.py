@@ -7,21 +7,19 @@ image of events that the log has lost since: on a trimmed log the events in the 
 """
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 from ledger.backup.errors import BackupError, ImageForeignError, ImageLostError
-from ledger.backup.images.manifest import ROWS, ImageManifest, ImageSection, image_names, read_image
+from ledger.backup.images.held import lost_position
+from ledger.backup.images.manifest import ROWS, ImageManifest, image_names, read_image
 from ledger.backup.images.reading import checkpoint_of
 from ledger.backup.joined import UNUSABLE, joined_log
 from ledger.backup.place import BackupPlace, open_place
-from ledger.core.acceptance import RecordKind
 from ledger.errors import IncompatibleError, LogTrimmedError
-from ledger.log.port import PATIENCE_S, Log, Topic
+from ledger.log.port import Log, Topic
 from ledger.log.trimmed import TrimMark, start_of
-from ledger.log.wire.codec import UnreadableError, read_control
 from ledger.log_lines import LogLines
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ class StartImages:
 
         An image fits if it has the section in this `form`. Raises LogTrimmedError if the log was
         trimmed and no image can be used, and for images that were asked for, as `used_newest`.
-        Images of lost events are no error: then `whole` is to be read.
+        Images of lost events or of another topic are no error: then `whole` is to be read.
         """
         if self.path == OFF:
             return None
@@ -75,7 +73,7 @@ class StartImages:
         try:
             return used_newest(open_place(path), Wanted.of(log, section, form), use)
         except UNUSABLE as problem:
-            if mark is not None and not isinstance(problem, ImageLostError):
+            if mark is not None and not isinstance(problem, ImageLostError | ImageForeignError):
                 raise unusable(mark, problem) from problem
             if self.is_asked:
                 raise
@@ -167,39 +165,13 @@ class Wanted(NamedTuple):
                 f"{here} needs the events from position {found.checkpoint.position} on, and the "
                 f"log begins behind it. {again}"
             )
-        lost = next((end for end in ends_of(found) if not is_held(self.log, *end)), None)
+        lost = lost_position(self.log, place, image, self.section)
         if lost is not None:
             raise ImageLostError(
                 f"{here} is of events that the log has lost: it has another event at position "
-                f"{lost[0]}. Take an image into a new backup, since this one may be the last copy "
+                f"{lost}. Take an image into a new backup, since this one may be the last copy "
                 "of what was lost: lakeledger backup PATH"
             )
-
-
-def ends_of(section: ImageSection) -> list[tuple[int, bytes, int]]:
-    """Return position, chain and next offset of a section and of its checkpoint."""
-    checkpoint = section.checkpoint
-    return [
-        (section.position, section.chain, section.offset),
-        (checkpoint.position, checkpoint.chain, checkpoint.offset),
-    ]
-
-
-def is_held(log: Log, position: int, chain: bytes, offset: int) -> bool:
-    """Return whether a log has an event of this chain in front of an offset.
-
-    A claim holds neither position nor chain: each follower of the log compares it.
-    """
-    first, end = log.ends(Topic.EVENTS)
-    if not first < offset <= end:
-        return False
-    with closing(log.reader(Topic.EVENTS, offset - 1)) as events:
-        records = events.read(1, PATIENCE_S)
-    try:
-        control, kind = read_control(records[0].value)
-    except (UnreadableError, IndexError):
-        return False
-    return kind is RecordKind.FENCED or (control.position, control.chain) == (position, chain)
 
 
 def used_newest(place: BackupPlace, wanted: Wanted, use: Callable[[FoundImage], Begun]) -> Begun:
