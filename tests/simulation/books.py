@@ -26,6 +26,7 @@ class Books:
 
     def __init__(self) -> None:
         self.open: dict[int, tuple[int, str]] = {}
+        self.opened_at: dict[int, int] = {}
         self._next_txn = 1
         self._ids: dict[tuple[int, int], int] = {}
         self._last_write_id: dict[int, int] = {}
@@ -85,6 +86,7 @@ class Books:
             )
         for txn in range(control.txn, control.txn + body.size):
             self.open[txn] = (control.session, body.type)
+            self.opened_at[txn] = control.position
         self._next_txn += body.size
 
     def _allocate(self, control: Control, body: TxnOpened | WriteIdsAllocated) -> None:

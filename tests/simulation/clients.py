@@ -24,6 +24,7 @@ from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.batches import BatchAcceptor
+from ledger.log.log_end import nearest_head
 from ledger.log.port import LogReader, LogWriter, Topic
 from ledger.log.wire.codec import encode_command
 from tests.simulation.faults import dice
@@ -98,8 +99,10 @@ class ClientProcess(Process):
     def step(self) -> float:
         """Read answers, beat, repeat, ask."""
         if self._batches is None or self._events is None:
-            acceptor = Acceptor(LogHead(), self.world.variant.rule)
-            self._batches = self.world.variant.batches(self.log, acceptor, 0)
+            is_trimmed = bool(self.log.ends(Topic.EVENTS)[0])
+            head, offset = nearest_head(self.log, 0) if is_trimmed else (LogHead(), 0)
+            acceptor = Acceptor(head, self.world.variant.rule)
+            self._batches = self.world.variant.batches(self.log, acceptor, offset)
             self._events = self._batches.open()
         for record, control in self._batches.controls(self._events.read(500, 0.0)):
             if control is not None:

@@ -31,6 +31,8 @@ AGAIN_S: Final = 0.2
 # How often a topic of commands or checkpoints loses its end with the events.
 WITH_COMMANDS: Final = 0.4
 WITH_CHECKPOINTS: Final = 0.3
+WITH_CATALOGS: Final = 0.3
+WITH_BACKUP: Final = 0.5
 
 
 class Damage:
@@ -56,6 +58,11 @@ class Damage:
         }
         if self.kind is not None:
             world.timeline.after(self._chance.uniform(*STRIKES_S), self._strike)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether a byte has changed in a record that no reader has come to since."""
+        return self.done and self.kind is Fault.FLIPPED and not self.operator.has_cut
 
     def stopped(self, process: "Process", error: LogDamagedError) -> None:
         """Judge a reader that stopped at damage; the operator comes if there was none yet."""
@@ -111,7 +118,13 @@ class Damage:
 
     def _strike(self) -> None:
         world = self._world
-        if self.kind is None or world.asked < world.commands_min or not self._acts[self.kind]():
+        if self.kind is None or world.asked < world.commands_min:
+            world.timeline.after(AGAIN_S, self._strike)
+            return
+        if self._chance.random() < WITH_BACKUP:
+            # What is backed up now may be lost next.
+            world.trims.back_up_now()
+        if not self._acts[self.kind]():
             world.timeline.after(AGAIN_S, self._strike)
             return
         world.note("damage", f"{self.kind}")
@@ -126,7 +139,8 @@ class Damage:
         The beginning of the ledger is flushed before anything else of it is there.
         """
         taken = self._world.oracle.taken
-        first = max(1, len(taken) - self._chance.randint(1, LOST_MAX))
+        kept = self._world.network.topics[Topic.EVENTS].start
+        first = max(1, kept, len(taken) - self._chance.randint(1, LOST_MAX))
         counted = [at for at in range(first, len(taken)) if taken[at][2]]
         return self._chance.choice(counted) if counted else None
 
@@ -142,6 +156,10 @@ class Damage:
             world.losses.lose_commands(self._chance)
         if self._chance.random() < WITH_CHECKPOINTS:
             world.losses.lose_checkpoints(self._chance)
+        if self._chance.random() < WITH_CATALOGS:
+            # Marks of trims lie there, and a topic that is gone is noticed.
+            world.network.recreate(Topic.CATALOGS)
+            self.operator.call()
         self.mark_ahead()
         for process in world.processes:
             if process.is_ahead and self._chance.random() < 0.5:
@@ -203,8 +221,9 @@ class Damage:
     def _flip_byte(self) -> bool:
         """Change a byte of an event that counted, and let some readers begin anew."""
         world = self._world
-        records = world.network.topics[Topic.EVENTS].records
-        at, framed = self._ordinary()
+        true = world.network.topics[Topic.EVENTS]
+        records, (at, framed) = true.records, self._ordinary()
+        at -= true.start
         record = records[at]
         assert record is not None, "the events topic has no holes"
         changed = bytearray(framed)
@@ -218,10 +237,11 @@ class Damage:
     def _ordinary(self) -> tuple[int, bytes]:
         """Return the offset of a record that counted and is no claim, and its bytes."""
         taken = self._world.oracle.taken
+        first = max(GENESIS + 1, self._world.network.topics[Topic.EVENTS].start)
         counted = [
             at
             for at, (framed, _, counts) in enumerate(taken)
-            if counts and at > GENESIS and read_control(framed)[1] is not RecordKind.FENCED
+            if counts and at >= first and read_control(framed)[1] is not RecordKind.FENCED
         ]
         at = self._chance.choice(counted)
         return at, taken[at][0]

@@ -47,6 +47,7 @@ class Fault(StrEnum):
     RESTORED = "restored copy"
     STRAY = "stray record"
     FLIPPED = "flipped byte"
+    TRIMMED = "trimmed log"
 
 
 PRODUCE: Final = (Fault.LOST, Fault.FAILED, Fault.DOUBLED, Fault.LATE)
@@ -56,7 +57,7 @@ DAMAGE: Final = (Fault.LOST_SUFFIX, Fault.RESTORED, Fault.STRAY, Fault.FLIPPED)
 SELDOM: Final = (Fault.POWER, Fault.LOST_COMMANDS, Fault.LOST_CHECKPOINTS)
 SELDOM_SHARE: Final = 0.2
 # These hold for a whole run; the world asks whether they are on.
-LASTING: Final = (Fault.VERSIONS, Fault.SKEW, Fault.CHECKPOINT)
+LASTING: Final = (Fault.VERSIONS, Fault.SKEW, Fault.CHECKPOINT, Fault.TRIMMED)
 SUDDEN: Final = tuple(kind for kind in Fault if kind not in LASTING + DAMAGE)
 
 

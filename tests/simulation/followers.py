@@ -1,13 +1,17 @@
 """Followers: they fold the log into a state, and keep of it what rows keep."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ledger.backup.images.starting import BY_TRIM, start_at
 from ledger.core.acceptance import LogHead
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
+from ledger.errors import LogTrimmedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, dump, load
+from ledger.log.consumers import Consumer, register
 from ledger.log.port import LogReader
 from tests.simulation.faults import Fault
 from tests.simulation.processes import Process
@@ -54,6 +58,14 @@ class FollowerProcess(Process):
         """Keep a checkpoint of what was folded."""
         if self._batches is not None:
             self._kept = dump(self._state, self._batches.acceptor.head, self._batches.offset)
+            self._register(self._batches.acceptor.head.position)
+
+    def _register(self, position: int) -> None:
+        """Say from where it would begin again, as real ones do; that may fail."""
+        if Fault.TRIMMED in self.world.faults.on and position:
+            said = Consumer("follower", self.name, "host", position, self.clock.now_ms())
+            with suppress(LogUnavailableError):
+                register(self.log, 0, said)
 
     def stop(self) -> None:
         """Forget the fold; its checkpoint stays, and what the rows held last."""
@@ -78,10 +90,17 @@ class FollowerProcess(Process):
         self._kept = None
 
     def _start(self) -> None:
-        kept = load(self._kept) if self._kept else Checkpoint(DomainState(), LogHead(), 0)
+        kept = load(self._kept) if self._kept else start_at(self.log, None, BY_TRIM)
         acceptor = Acceptor(kept.head, self.world.variant.rule)
         batches = self.world.variant.batches(self.log, acceptor, kept.offset)
-        self._events = batches.open()
+        try:
+            self._events = batches.open()
+        except LogTrimmedError:
+            # As with --rebuild, the next start begins with an image.
+            self.give_up()
+            raise
+        if not self._kept:
+            self._register(kept.head.position)
         self._state, self._batches = kept.state, batches
         if self.world.damage.done:
             self.world.damage.mark_ahead()

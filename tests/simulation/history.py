@@ -19,6 +19,7 @@ from ledger.core.events.events import (
     Fenced,
     LedgerCreated,
     LogCut,
+    LogTrimmed,
     Resigned,
     SessionClosed,
     SessionOpened,
@@ -71,6 +72,7 @@ class History:
             self._check_command(control, body)
         self._check_asker(control, body)
         self._follow_sessions(control, body, queued_s)
+        self._check_trim(body)
         self.books.take(control, body, is_filling=self.is_filling(control))
         if self.cut_at and not self.is_filling(control):
             self._lost.check(event)
@@ -221,6 +223,12 @@ class History:
             f"command {asker} was answered at {known} and again at {control.position}",
         )
         self.answered[asker] = control.position
+
+    def _check_trim(self, body: Any) -> None:
+        """Hold a trim against the open txns."""
+        if isinstance(body, LogTrimmed):
+            held = [txn for txn in self.books.open if self.books.opened_at[txn] < body.below]
+            must(not held, "no trim passes an open txn", f"{held[:3]} opened below {body.below}")
 
     def _check_repeat(self, control: Control, body: CommandRepeated) -> None:
         """A repeat names the first answer, and that is of the kind it says."""

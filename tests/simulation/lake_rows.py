@@ -7,8 +7,9 @@ looked.
 
 from typing import TYPE_CHECKING, Final
 
+from ledger.backup.joined import joined_log
 from ledger.core.acceptance import accept
-from ledger.log.port import Log, Record, Topic
+from ledger.log.port import Log, Record
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.rows.keys import CHECKPOINT
@@ -30,10 +31,10 @@ LOOKS_MAX: Final = 12
 def check_lake(world: "World") -> None:
     """Raise BrokenError if a follower of the whole log shows other rows than the model has."""
     chance = dice(world.seed, "lake")
-    if world.variant.rule is not accept or chance.random() >= SHARE:
+    if world.variant.rule is not accept or world.damage.is_hidden or chance.random() >= SHARE:
         return
-    log = ProcessLog(world.network, chance)
-    records = [each for each in world.network.topics[Topic.EVENTS].records if each is not None]
+    log = joined_log(ProcessLog(world.network, chance))
+    records = [each for each in world.events() if each is not None]
     store = MemoryStore()
     stops = sorted(chance.choices(range(len(records) + 1), k=PIECES))
     for stop in (*stops, len(records)):

@@ -1,6 +1,6 @@
 """The mirror: the rows that a follower makes of the true log, for clients that plan from them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Event
@@ -13,6 +13,7 @@ from projections.rows.applying import apply
 from projections.rows.keys import LOG, value
 from projections.store.batch import Batch
 from projections.store.memory import MemoryStore
+from projections.store.port import Row
 from tests.simulation.lake import Lake
 from tests.simulation.planning import SeenFile, View
 
@@ -48,6 +49,10 @@ class Mirror:
         files = self.reads.files(table, position=place)
         seen = [SeenFile(lake.files[each.path], each.vector, dead_in(each)) for each in files]
         return View(table, place, self.chains[place], seen)
+
+    def rows(self) -> Iterator[Row]:
+        """Return all rows."""
+        return self._store.scan(b"", b"\xff" * 9)
 
     def shown(self, table: int) -> Shown | None:
         """Return the live files of a table now, None if it is dropped."""

@@ -29,6 +29,7 @@ from tests.simulation.cut_mutants import (
 from tests.simulation.faults import DAMAGE, Fault
 from tests.simulation.faulty_log import ProcessWriter
 from tests.simulation.row_mutants import SWAPS
+from tests.simulation.trim_mutants import TRIM_SWAPS, UncheckedAcceptor
 from tests.simulation.variant import SimulatedLeader, SimulatedSequencer, Variant
 
 Order = Literal["next", "greater", "any"]
@@ -266,6 +267,8 @@ MUTANTS: Final = (
     ),
     Mutant("leases judged from the first moment", sequencer=HastySequencer),
     Mutant("leases judged with heartbeats unread", sequencer=DeafSequencer),
+    Mutant("trims not compared by readers", batches=UncheckedAcceptor, shown_by=(Fault.TRIMMED,)),
+    *(Mutant(name, swaps=swaps, shown_by=(Fault.TRIMMED,)) for name, swaps in TRIM_SWAPS.items()),
     *(Mutant(name, swaps=swaps) for name, swaps in SWAPS.items()),
 )
 BY_NAME: Final = {mutant.name: mutant for mutant in MUTANTS}

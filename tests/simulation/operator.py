@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 COMES_S: Final = (0.5, 4.0)
 AGAIN_S: Final = (0.3, 1.0)
+LOOK_S: Final = 0.5
 TRIES_MAX: Final = 40
 # So many txns an event may have opened, and so many more than events an operator counts as lost.
 TXNS_AN_EVENT: Final = 3
@@ -47,7 +48,7 @@ class Operator:
         self._world = world
         self._chance = dice(world.seed, "operator")
         self._log = OperatorLog(world)
-        self._clock = ProcessClock(world.timeline, 0.0, 0.0)
+        self.clock = ProcessClock(world.timeline, 0.0, 0.0)
         self._passed: list[int] = []
 
     @property
@@ -120,14 +121,21 @@ class Operator:
     def _try_to_cut(self) -> None:
         world = self._world
         margin = TXNS_AN_EVENT * len(world.lost.events)
-        found = survey(self._log, None, margin=margin, passed=self._passed, others=self._rows())
+        found = survey(
+            self._log,
+            None,
+            margin=margin,
+            passed=self._passed,
+            backup=world.trims.archive,
+            others=self._rows(),
+        )
         event = append_cut(
             self._log,
             world.variant.found(found),
             "power cut",
             self._passed,
             author="operator",
-            clock=self._clock,
+            clock=self.clock,
         )
         world.note("operator", f"cut at {event.control.position}")
         if found.is_copy:
@@ -155,8 +163,8 @@ class Operator:
 class OperatorLog(ProcessLog):
     """The log as a command line has it: who waits for a record lets time pass."""
 
-    def __init__(self, world: "World") -> None:
-        super().__init__(world.network, dice(world.seed, "operator", "log"))
+    def __init__(self, world: "World", name: str = "log") -> None:
+        super().__init__(world.network, dice(world.seed, "operator", name))
         self.world = world
 
     def reader(self, topic: Topic, offset: int) -> "OperatorReader":
@@ -170,7 +178,8 @@ class OperatorReader(ProcessReader):
         """Return the next records, or none after the time given."""
         assert isinstance(self._view, OperatorLog), "an operator's reader has an operator's log"
         found = super().read(limit, timeout_s)
-        if found or timeout_s <= 0:
-            return found
-        self._view.world.advance(timeout_s)
-        return super().read(limit, timeout_s)
+        while not found and timeout_s > 0:
+            self._view.world.advance(min(timeout_s, LOOK_S))
+            timeout_s -= LOOK_S
+            found = super().read(limit, max(0.0, timeout_s))
+        return found

@@ -78,6 +78,10 @@ class Oracle:
         """Tell whether the log goes through `head`."""
         return self._chains.get(head.position) == head.chain
 
+    def chain_at(self, position: int) -> bytes | None:
+        """Return the chain of the log behind a position, None if it has no event there."""
+        return self._chains.get(position)
+
     def has(self, event: Event) -> bool:
         """Tell whether the log holds an event, at its place."""
         return self.history.events.get(event.control.position) == event

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ledger.core.acceptance import LogHead
 from ledger.core.state.domain import DomainState
-from ledger.errors import FencedError, LogDamagedError, LogUnavailableError, OffsetGoneError
+from ledger.errors import (
+    FencedError,
+    LogDamagedError,
+    LogTrimmedError,
+    LogUnavailableError,
+    OffsetGoneError,
+)
 from ledger.log.checkpoints import read_newest_head
 from ledger.sequencer.sequencer import Sequencer
 from tests.simulation.clock import ProcessClock
@@ -24,7 +30,8 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 RESTART_S: Final = (0.1, 1.2)
-ENDS: Final = (FencedError, LogUnavailableError, OffsetGoneError)
+# A reader that is not registered may be overtaken by a trim.
+ENDS: Final = (FencedError, LogTrimmedError, LogUnavailableError, OffsetGoneError)
 
 
 class Process(ABC):

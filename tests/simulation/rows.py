@@ -7,9 +7,9 @@ file that a lost txn left is in any snapshot, for its write id is valid for no r
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
+from ledger.backup.joined import joined_log
 from ledger.core.events.events import AbortedForgotten, Event, LogCut, TxnOpened
 from ledger.errors import LogRewrittenError
-from ledger.log.port import Topic
 from ledger.reads.port import Reached
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
@@ -32,10 +32,8 @@ def check_rows(world: "World") -> None:
     chance = dice(world.seed, "rows")
     if not world.damage.operator.has_cut or chance.random() >= SHARE:
         return
-    log = ProcessLog(world.network, chance)
-    records = [
-        record for record in world.network.topics[Topic.EVENTS].records if record is not None
-    ]
+    log = joined_log(ProcessLog(world.network, chance))
+    records = [record for record in world.events() if record is not None]
     store = MemoryStore()
     Fold.load(store, log).feed(records)
     kept = list(world.oracle.history.events.values())

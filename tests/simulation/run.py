@@ -1,7 +1,11 @@
 """Runs: one seed from beginning to end, and what came of it."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ledger.core.acceptance import Verdict
 from tests.isolation.mutants import Mutant as Swapped
@@ -37,7 +41,7 @@ def run_seed(
     world = World(seed, variant=variant, without=without, trace=trace)
     broken: BrokenError | None = None
     try:
-        with swapped(Swapped(variant.name, variant.swaps)):
+        with backups_here(), swapped(Swapped(variant.name, variant.swaps)):
             world.run()
     except BrokenError as error:
         broken = error
@@ -56,6 +60,15 @@ def run_seed(
         f"{head.epoch}/{head.position}/{head.chain.hex()}",
         world.oracle.model.met,
     )
+
+
+@contextmanager
+def backups_here() -> Iterator[None]:
+    """Let relative paths of backups lead into a folder that goes with the run."""
+    shared = Path("/dev/shm")  # noqa: S108 - a disk in memory, where there is one
+    folder = str(shared) if shared.is_dir() else None
+    with TemporaryDirectory(prefix="lakeledger-simulation-", dir=folder) as path, chdir(path):
+        yield
 
 
 def told(error: Exception) -> str:

@@ -114,6 +114,13 @@ def test_a_seed_decides_everything(seed: int) -> None:
         ("cut not above what was seen", Fault.RESTORED),
         ("cut not above the ids of tables", Fault.RESTORED),
         ("acknowledged before it is flushed", Fault.POWER),
+        ("trims pass consumers", Fault.TRIMMED),
+        ("trims pass the newest checkpoint", Fault.TRIMMED),
+        ("trims pass open txns", Fault.TRIMMED),
+        ("trims pass their image", Fault.TRIMMED),
+        ("records removed before the mark", Fault.TRIMMED),
+        ("records removed before the event", Fault.TRIMMED),
+        ("one record too many removed", Fault.TRIMMED),
     ],
 )
 def test_one_fault_tells_a_mutant(name: str, only: Fault) -> None:
@@ -136,6 +143,15 @@ def test_a_trace_tells_who_leads_and_what_landed(capsys: pytest.CaptureFixture[s
     told = capsys.readouterr().out
     assert "leads epoch 1" in told
     assert "LedgerCreated" in told
+
+
+def test_a_few_dozen_seeds_begin_with_images(results: list[Result]) -> None:
+    met = sum((result.met for result in results), Counter[str]())
+    assert met["followers that began with an image"]
+    assert {what for what, times in met.items() if times} >= {
+        "trim: KilledError",
+        "trim: TrimRefusedError",
+    }
 
 
 def test_a_trace_tells_of_a_cut(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,8 @@ from tests.simulation.oracle import Oracle
 from tests.simulation.processes import Process, SequencerProcess
 from tests.simulation.rest import come_to_rest
 from tests.simulation.rows import check_rows
+from tests.simulation.trim_laws import check_trims
+from tests.simulation.trims import Trims
 from tests.simulation.truth import CommandsTruth
 from tests.simulation.variant import HONEST, Variant
 from tests.simulation.workload import CATALOG, Shared
@@ -39,6 +41,7 @@ COMMANDS_MIN: Final = 200
 DAMAGED_S: Final = 6.0
 ACTIVE_MAX_S: Final = 90.0
 LOOK_S: Final = 0.2
+CHECKPOINTED: Final = {Fault.CHECKPOINT, Fault.TRIMMED}
 LIMITS: Final = DEFAULT_LIMITS._replace(
     lease_ms=int(LEASE_S * 1000), outcomes_max=150, conflict_entries_min=20, snapshot_inline_max=12
 )
@@ -81,6 +84,7 @@ class World:
             self.faults.strike(Fault.SKEW)
         self.losses = Losses(self)
         self.damage = Damage(self)
+        self.trims = Trims(self)
         Nemesis(self)
 
     def run(self) -> None:
@@ -93,11 +97,13 @@ class World:
         self._check_seen()
         check_rows(self)
         check_lake(self)
+        check_trims(self)
 
     def go_on(self, seconds: float) -> None:
         """Let virtual time pass, and the operator come if it is time."""
         self.advance(seconds)
         self.damage.operator.act_if_due()
+        self.trims.act_if_due()
 
     def advance(self, seconds: float) -> None:
         """Let virtual time pass."""
@@ -125,7 +131,7 @@ class World:
             suspect_s=chance.uniform(1.0, 1.4),
             jitter_s=0.0,
             flight_max=chance.choice((4, 50, 10_000)),
-            checkpoint_positions=40 if Fault.CHECKPOINT in self.faults.on else 1_000_000,
+            checkpoint_positions=40 if self.faults.on & CHECKPOINTED else 1_000_000,
             claim_s=3.0,
         )
 
@@ -138,8 +144,7 @@ class World:
         """Begin the oracle again with what the log holds; what it holds no more is lost."""
         former, strikes = self.oracle, self.faults.strikes.copy()
         self.oracle = self._new_oracle()
-        records = self.network.topics[Topic.EVENTS].records
-        for at, (record, queued_s) in enumerate(zip(records, self._queued_s, strict=False)):
+        for at, (record, queued_s) in enumerate(zip(self.events(), self._queued_s, strict=False)):
             assert record is not None, "the events topic has no holes"
             self.oracle.take(record.value, queued_s, is_passed=at in self._passed)
         # What the history counts it has counted before.
@@ -149,6 +154,10 @@ class World:
         )
         self._seen = [each for each in self._seen if self.oracle.has(each)]
         self.damage.mark_ahead()
+
+    def events(self) -> list[Record | None]:
+        """Return all records of the events, also those that were trimmed."""
+        return [*self.trims.gone, *self.network.topics[Topic.EVENTS].records]
 
     def _new_oracle(self) -> Oracle:
         history = History(self.commands, self.leases, self.faults.strike, self.lost)
