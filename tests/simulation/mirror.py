@@ -51,7 +51,7 @@ class Mirror:
         return View(table, place, self.chains[place], seen)
 
     def rows(self) -> Iterator[Row]:
-        """Return all rows."""
+        """Return what is stored of the whole log, in the order of keys."""
         return self._store.scan(b"", b"\xff" * 9)
 
     def shown(self, table: int) -> Shown | None:

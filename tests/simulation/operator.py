@@ -182,4 +182,6 @@ class OperatorReader(ProcessReader):
             self._view.world.advance(min(timeout_s, LOOK_S))
             timeout_s -= LOOK_S
             found = super().read(limit, max(0.0, timeout_s))
+        if not found and not self._view.network.is_silent:
+            self.pass_holes()
         return found
