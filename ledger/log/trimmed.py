@@ -129,7 +129,7 @@ def trim_marks(log: Log, domain: int = 0) -> dict[int, TrimMark]:
 
 
 def is_continued(log: Log, mark: TrimMark) -> bool:
-    """Return whether the log goes on from the head in a mark with the event that the mark names.
+    """Return whether the log continues the head in a mark with the event that the mark names.
 
     A claim does not hold its chain, so records are read up to the next event that does.
     """

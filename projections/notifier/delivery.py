@@ -172,7 +172,7 @@ class Delivery:
     def _begun(self, log: Log, store: RocksStore) -> Log:
         """Let a new place on a trimmed log begin with a state checkpoint; return the log to follow.
 
-        Where something between the two is to be told, that is the log with the events in a backup.
+        If it must deliver events in front of that, it follows the log with those in a backup.
         """
         if store.get(CHECKPOINT) is not None or start_of(log).mark is None:
             return log
