@@ -54,6 +54,7 @@ COMMANDS = {
     "table adopt",
     "table changes",
     "table files",
+    "table forget",
     "table history",
     "table list",
     "table optimize",

@@ -92,7 +92,7 @@ LIBRARIES: Final = {
     "pyarrow": (
         *("ledger.backup.s3", "ledger.delta.parquet", "ledger.arrow", "ledger.files"),
         *("ledger.expressions.duckdb", "ledger.snapshot", "ledger.statements", "ledger.tables"),
-        *("projections.delta", "spark_sink", "ledger.iceberg"),
+        *("projections.delta", "spark_sink", "ledger.iceberg", "ledger.forgetting"),
         "projections.iceberg.served.file_statistics",
     ),
     "pandas": ("ledger.snapshot", "spark_sink"),

@@ -13,7 +13,7 @@ can be run again.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -60,6 +60,7 @@ class Vacuum:
 
     `look` waits for the end of the log. `now_ms` is the time of this host. A `storage` is that of
     the only table. With `is_lenient` a location that cannot be cleaned is a note in its report.
+    With `only`, paths as the log has them, no other file goes.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Vacuum:
         *,
         look: Look = without_waiting,
         is_lenient: bool = False,
+        only: Collection[str] | None = None,
     ) -> None:
         if not older_than_h >= 0:
             raise ValueError(f"older_than_h must be 0 or more hours, got {older_than_h}")
@@ -82,6 +84,7 @@ class Vacuum:
         self._grace_ms = round(older_than_h * HOUR_MS)
         self._storage = storage
         self._is_lenient = is_lenient
+        self._only = only
         self._note = ""
         self._stopped_by: ReaderBehindError | None = None
 
@@ -148,6 +151,10 @@ class Vacuum:
             for folder in folders
             for file in folder.stored
         ]
+        if self._only is not None:
+            location = self._tables[0].definition.location
+            wanted = {key for path in self._only for key in keys.of(location, path)}
+            chosen = [each for each in chosen if not wanted.isdisjoint(each.keys)]
         if not chosen and not any(each.is_left for each in folders):
             return []
         if (at := self._looked()) is None:

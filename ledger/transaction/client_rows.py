@@ -1,6 +1,6 @@
 """How a client works with the rows of tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
@@ -132,15 +132,21 @@ class LedgerRows(LedgerTxns):
         return ShownList("version", versions, heads, version_cells)
 
     def vacuum(
-        self, table: TableLike, *, dry_run: bool = False, older_than_h: float = 168.0
+        self,
+        table: TableLike,
+        *,
+        dry_run: bool = False,
+        older_than_h: float = 168.0,
+        only: Collection[str] | None = None,
     ) -> "VacuumReport":
         """Delete data files of a table that no reader needs; a dry run only finds them.
 
         These are files that a commit removed more than `older_than_h` hours ago and that no open
         txn can see, and files as old that no commit named and no writer can still commit. So
         earlier versions of the table can be read as far back as that. The files of dropped tables
-        that had the name of the table go too; a dropped table can be given itself. A vacuum of more
-        than two seconds shows its progress on a terminal and in a notebook.
+        that had the name of the table go too; a dropped table can be given itself. With `only`, the
+        paths of files as the log has them, no other file goes. A vacuum of more than two seconds
+        shows its progress on a terminal and in a notebook.
 
         Where the rows do not reach the end of the log in time, the vacuum stops: it deletes nothing
         more, warns, and its report has the error as `stopped_by`.
@@ -157,7 +163,7 @@ class LedgerRows(LedgerTxns):
         if not rows:
             rows = [known_row(reads, self._names.number(table))]
         with WorkBar(f"vacuum {rows[0].name}") as bar:
-            work = Vacuum(reads, rows, older_than_h, look=self._look_at_end)
+            work = Vacuum(reads, rows, older_than_h, look=self._look_at_end, only=only)
             report = work.run(dry_run=dry_run, progress=bar)
         warn_of_stop(report.stopped_by)
         return report

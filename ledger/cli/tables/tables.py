@@ -56,60 +56,59 @@ VERSION_COLUMNS = ("version", "at", "operation", "user", "level", "txn", "adds",
 FILES_MAX = 1_000
 
 app = typer.Typer(cls=LazyGroup, name="table", no_args_is_help=True)
-later(
-    app,
-    "adopt",
-    "ledger.cli.tables.published:table_adopt",
-    "Take over the table that a table was imported from: from now on the ledger commits.",
-)
-later(
-    app,
-    "changes",
-    "ledger.cli.tables.changes:table_changes",
-    "List the commits of a table, oldest first, each with what it added and removed.",
-)
-later(
-    app,
-    "optimize",
-    "ledger.cli.tables.vacuum:table_optimize",
-    "Put the rows of small files, and of files with deleted rows, into larger files.",
-)
-later(
-    app,
-    "partitions",
-    "ledger.cli.tables.table_partitions:table_partitions",
-    "List the partitions that have files in a table, or had some, with files, bytes and rows.",
-)
-later(
-    app,
-    "publish",
-    "ledger.cli.tables.switching:table_publish",
-    "Publish tables as Delta: the publisher writes a log for each, from its next version on.",
-)
-later(
-    app,
-    "release",
-    "ledger.cli.tables.published:table_release",
-    "End the publication of a table: its log is that of an ordinary Delta table again.",
-)
-later(
-    app,
-    "undrop",
-    "ledger.cli.tables.switching:table_undrop",
-    "Bring back a dropped table with its last columns and rows, as a new table.",
-)
-later(
-    app,
-    "vacuum",
-    "ledger.cli.tables.vacuum:table_vacuum",
-    "Delete the data files that no reader needs: removed ones, and ones that no commit named.",
-)
-later(
-    app,
-    "verify",
-    "ledger.cli.tables.published:table_verify",
-    "Compare the published Delta log of a table with the ledger, version by version.",
-)
+for _name, _target, _what in (
+    (
+        "adopt",
+        "ledger.cli.tables.published:table_adopt",
+        "Take over the table that a table was imported from: from now on the ledger commits.",
+    ),
+    (
+        "changes",
+        "ledger.cli.tables.changes:table_changes",
+        "List the commits of a table, oldest first, each with what it added and removed.",
+    ),
+    (
+        "forget",
+        "ledger.cli.log.forget:table_forget",
+        "Take rows out for good, and report which places still know their values.",
+    ),
+    (
+        "optimize",
+        "ledger.cli.tables.vacuum:table_optimize",
+        "Put the rows of small files, and of files with deleted rows, into larger files.",
+    ),
+    (
+        "partitions",
+        "ledger.cli.tables.table_partitions:table_partitions",
+        "List the partitions that have files in a table, or had some, with files, bytes and rows.",
+    ),
+    (
+        "publish",
+        "ledger.cli.tables.switching:table_publish",
+        "Publish tables as Delta: the publisher writes a log for each, from its next version on.",
+    ),
+    (
+        "release",
+        "ledger.cli.tables.published:table_release",
+        "End the publication of a table: its log is that of an ordinary Delta table again.",
+    ),
+    (
+        "undrop",
+        "ledger.cli.tables.switching:table_undrop",
+        "Bring back a dropped table with its last columns and rows, as a new table.",
+    ),
+    (
+        "vacuum",
+        "ledger.cli.tables.vacuum:table_vacuum",
+        "Delete the data files that no reader needs: removed ones, and ones that no commit named.",
+    ),
+    (
+        "verify",
+        "ledger.cli.tables.published:table_verify",
+        "Compare the published Delta log of a table with the ledger, version by version.",
+    ),
+):
+    later(app, _name, _target, _what)
 
 
 @app.command("list")

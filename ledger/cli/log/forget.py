@@ -1,0 +1,183 @@
+"""The command that takes rows out of a table for good, and says what still knows their values."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ledger.cli.answers import Output, OutputOption, answer, answer_rows, progress_bar, say
+from ledger.cli.failures import Stopped
+from ledger.cli.options import (
+    CONFIGURED,
+    CatalogOption,
+    NameOption,
+    TableArgument,
+    YesOption,
+    confirm,
+)
+from ledger.cli.reading import known_table
+from ledger.machine.exit_codes import ExitCode
+from ledger.reads.amounts import amount
+
+if TYPE_CHECKING:
+    from ledger.backup.place import BackupPlace
+    from ledger.config.address import Address
+    from ledger.forgetting.forgetting import ForgottenRows
+    from ledger.forgetting.held_rows import HeldRows
+    from ledger.forgetting.traces import HeldPlace, RowsHere, Surroundings
+
+
+def table_forget(
+    name: TableArgument,
+    ledger: NameOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    *,
+    where: Annotated[
+        str, typer.Option(help='The rows to forget, such as "id = 7"; the log does not get it.')
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what holds the rows or their values now.")
+    ] = False,
+    older_than: Annotated[
+        float, typer.Option(metavar="H", min=0, help="Keep files removed within so many hours.")
+    ] = 0.0,
+    backup: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="A backup to search, besides the last one of this host."),
+    ] = None,
+    reason: Annotated[
+        str, typer.Option(help="Why; the log keeps it, so name no value in it.")
+    ] = "",
+    yes: YesOption = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Take rows out of a table for good, and report which places still know their values.
+
+    Files with such rows are written anew without them, and the old files are deleted as soon as no
+    open txn needs them. Then all places are searched that this host can reach: files, topics,
+    backups, published logs and rows. The report says until when each of them holds what. With
+    --dry-run nothing changes: so it is also the report of a later day.
+    """
+    from ledger.client import Ledger  # noqa: PLC0415 - a command loads what it uses
+    from ledger.config.search import find_address, log_of  # noqa: PLC0415
+    from ledger.expressions.parse import parse  # noqa: PLC0415
+    from ledger.forgetting.forgetting import forget, look  # noqa: PLC0415
+
+    address, condition = find_address(ledger=ledger), parse(where)
+    with ExitStack() as own:
+        log = own.enter_context(closing(log_of(address)))
+        client = own.enter_context(
+            Ledger.connect(ledger=ledger, catalog=catalog, application="lakeledger table forget")
+        )
+        row = known_table(client.reads(), catalog, name)
+        with progress_bar("files", transient=True) as bar:
+            held = look(client.reads(), row, condition, progress=bar)
+        done: ForgottenRows | None = None
+        if not dry_run:
+            confirm(plan_of(held, row.name), yes=yes)
+            done = forget(client, row, condition, held, older_than_h=older_than, reason=reason)
+            row = client.table(row.name)
+            held = look(client.reads(), row, condition, held.values)
+        around = surroundings(log, address, backup or ())
+        kept_by = "" if done is None else kept_until(done, older_than)
+        places = held_places(client.reads(), row, held, around, kept_by)
+    tell(held, done, places, output)
+    if done is not None and held.files:
+        raise Stopped(
+            f"{amount(len(held.files), 'file')} still with rows: see data file in the report",
+            ExitCode.FAILED,
+        )
+
+
+def held_places(*given: Any) -> "list[HeldPlace]":
+    """Return the places that hold rows or values, with a bar that shows how many are found."""
+    from ledger.forgetting.traces import traces  # noqa: PLC0415
+
+    found = list["HeldPlace"]()
+    with progress_bar("places", transient=True) as bar:
+        for place in traces(*given):
+            found.append(place)
+            bar(len(found), len(found))
+    return found
+
+
+def plan_of(held: "HeldRows", name: str) -> str:
+    """Return in words what is going to happen to the files of a table."""
+    live = [file for file in held.files if file.is_live]
+    return (
+        f"write {amount(len(live), 'file')} of table {name} anew without "
+        f"{amount(sum(file.rows for file in live), 'row')}, and delete these and "
+        f"{amount(len(held.files) - len(live), 'file')} of earlier versions"
+    )
+
+
+def kept_until(done: "ForgottenRows", older_than: float) -> str:
+    """Return until when files of earlier versions stay that nothing else holds."""
+    if done.kept_by or not older_than:
+        return done.kept_by
+    return f"they were removed {older_than:g} hours ago (--older-than), then the same command again"
+
+
+def surroundings(log: Any, address: "Address", backups: "list[str] | tuple[()]") -> "Surroundings":
+    """Return what this host knows of the ledger."""
+    from ledger.backup.place import open_place  # noqa: PLC0415
+    from ledger.config.config import load  # noqa: PLC0415
+    from ledger.forgetting.traces import Surroundings  # noqa: PLC0415
+    from ledger.log.trimmed import read_trim_mark  # noqa: PLC0415
+    from ledger.machine.folder import BROKER  # noqa: PLC0415
+    from ledger.machine.room import places_of  # noqa: PLC0415
+
+    settings, last, mark = load().settings, places_of(address).last_backup(), read_trim_mark(log)
+    paths = [*backups, settings.log.archive, "" if last is None else last.path]
+    paths.append("" if mark is None else mark.archive)
+    places: dict[str, BackupPlace] = {}
+    for place in (open_place(path) for path in paths if path):
+        places.setdefault(place.path, place)
+    topics = None if address.store is None else address.store.parent / BROKER / "log"
+    return Surroundings(
+        log,
+        address.ledger,
+        list(places.values()),
+        list(stores_of(address)),
+        topics,
+        settings.publisher.retention_h,
+    )
+
+
+def stores_of(address: "Address") -> "Iterator[RowsHere]":
+    """Yield the stores of rows on this host, each with its rows as they are then."""
+    from ledger.backup.images.manifest import PUBLICATION  # noqa: PLC0415
+    from ledger.cli.log.images import stores_here  # noqa: PLC0415
+    from ledger.forgetting.traces import RowsHere  # noqa: PLC0415
+    from projections.errors import StoreError  # noqa: PLC0415
+    from projections.fold.registering import name_of  # noqa: PLC0415
+    from projections.images.stored import FORMATS  # noqa: PLC0415
+    from projections.store.port import KEYS_END  # noqa: PLC0415
+    from projections.store.rocks_reader import RocksReader  # noqa: PLC0415
+
+    for section, root in stores_here(address).items():
+
+        def rows(section: str = section, root: Any = root) -> Iterator[tuple[bytes, bytes]]:
+            with suppress(StoreError), RocksReader.open(root, version=FORMATS[section]) as reader:
+                yield from reader.scan(b"", KEYS_END)
+
+        role = "publisher" if section == PUBLICATION else "follower"
+        yield RowsHere(role, name_of(root), root, rows)
+
+
+def tell(
+    held: "HeldRows", done: "ForgottenRows | None", found: "list[HeldPlace]", output: Output
+) -> None:
+    """Print what was done, and what remains where."""
+    rows = [trace._asdict() for trace in found]
+    if output is Output.JSON:
+        fields: dict[str, Any] = {"rows": None, "files": [], "version": None}
+        if done is not None:
+            fields = {"rows": done.rows, "files": done.files, "version": done.version}
+        answer({**fields, "values": len(held.values), "remains": rows}, output)
+        return
+    if done is not None:
+        files = amount(len(done.files), "file")
+        say(f"{amount(done.rows, 'row')} forgotten, {files} deleted; what remains:")
+    answer_rows(rows, output)

@@ -1,0 +1,128 @@
+"""Records of the topics, of a backup and of stores of rows: which of them have a forgotten value.
+
+Only what is of the table counts. Its other values, such as an id of another table that is the same
+number, tell of no row that was forgotten.
+"""
+
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from ledger.core.commands import Footprint
+from ledger.core.partitions.names import partition_values
+from ledger.core.rows.changes import AddedRows
+from ledger.errors import FileListError, IncompatibleError
+from ledger.forgetting.own_values import OwnValues
+from ledger.log.checkpoints import CHUNK_KEY
+from ledger.log.port import Log, Record, Topic, records_between
+from ledger.log.wire.codec import UnreadableError, decode_command, decode_event
+from ledger.log.wire.file_list import AddFile, RemoveFile, unpack
+
+LISTED_ROW: Final = b"L"
+TABLE_ROWS: Final = b"AbBcDdEFGIjJlLmNoOpRSuvwWy"
+PUBLISHED_ROWS: Final = b"cflotw"
+"""The first bytes of keys of rows that belong to the table whose number follows."""
+
+NUMBER_END: Final = 9
+
+
+class HeldRecord(NamedTuple):
+    """A record with a value: its offset, the time in ms, and the position of an event, else 0."""
+
+    offset: int
+    at: int
+    position: int = 0
+
+
+class RecordSearch:
+    """Looks for the values of one table."""
+
+    def __init__(self, values: OwnValues, table: int) -> None:
+        self._values, self._table = values, table
+
+    def holds(self, record: Any) -> bool:  # noqa: PLR0911 - a case for each part
+        """Return whether a command, an event or a part of one has a value of the table."""
+        own = self._values
+        match record:
+            case str():
+                return own.in_json(record)
+            case AddFile() | RemoveFile():
+                stats = record.stats if isinstance(record, AddFile) else ""
+                return own.in_values(record.partition or ()) or own.in_file(record.path, stats)
+            case AddedRows():
+                names = [column.name for column in record.columns]
+                told = (*record.values, record.lowest, record.highest)
+                texts = [partition_values(text) or () for text in told]
+                return any(own.in_values(each, names) for each in texts) or own.in_json(
+                    record.partition
+                )
+            case Footprint():
+                with suppress(FileListError):
+                    files = unpack(record.files)
+                    if any(map(self.holds, (files.adds, files.removes, files.info))):
+                        return True
+                return any(map(self.holds, record))
+            case tuple() if getattr(record, "table", self._table) not in (0, self._table):
+                return False
+            case tuple() | list():
+                return any(map(self.holds, record))
+        return False
+
+    def held_row(self, key: bytes, value: bytes, kinds: bytes = TABLE_ROWS) -> bool:
+        """Return whether a row of a store has a value; rows of `kinds` are of one table."""
+        number = int.from_bytes(key[1:NUMBER_END], "big")
+        if key[:1] in kinds and number != self._table and len(key) >= NUMBER_END:
+            return False
+        if self._values.in_text(key[NUMBER_END:].decode(errors="ignore")):
+            return True
+        if key[:1] == LISTED_ROW:
+            with suppress(FileListError):
+                return self.holds(unpack(value))
+        return self._values.in_json(value.decode(errors="ignore"))
+
+    def held_events(self, records: Iterator[tuple[int, int, bytes]]) -> Iterator[HeldRecord]:
+        """Yield the events that have a value, given their offsets, times and bytes."""
+        for offset, at, value in records:
+            with suppress(UnreadableError, IncompatibleError):
+                event = decode_event(value)
+                if self.holds(event.body):
+                    yield HeldRecord(offset, at, event.control.position)
+
+    def in_topic(self, log: Log, topic: Topic) -> Iterator[HeldRecord]:
+        """Yield the records of a topic that have a value.
+
+        A state checkpoint counts as its last chunk, and any other topic as text.
+        """
+        first, end = log.ends(topic)
+        records = records_between(log, topic, first, end) if first < end else iter(())
+        match topic:
+            case Topic.EVENTS:
+                yield from self.held_events((r.offset, r.timestamp, r.value) for r in records)
+            case Topic.CHECKPOINTS:
+                yield from self._in_checkpoints(records)
+            case _:
+                yield from (
+                    HeldRecord(each.offset, each.timestamp)
+                    for each in records
+                    if self._in_record(topic, each)
+                )
+
+    def _in_record(self, topic: Topic, record: Record) -> bool:
+        if topic is Topic.COMMANDS:
+            return self.holds(decode_command(record.value))
+        return self.held_row(record.key, record.value)
+
+    def _in_checkpoints(self, records: Iterator[Record]) -> Iterator[HeldRecord]:
+        chunks: dict[bytes, bytes] = {}
+        for record in records:
+            found = CHUNK_KEY.fullmatch(record.key)
+            if found is None or not record.value:
+                continue
+            prefix, number = found[1] + b"/" + found[2], int(found[3])
+            whole = record.value if number == 0 else chunks.get(prefix, b"") + record.value
+            chunks[prefix] = whole
+            with suppress(zlib.error, ValueError):
+                if self._values.in_json(json.loads(zlib.decompress(whole))):
+                    yield HeldRecord(record.offset, record.timestamp, int(found[2]))
