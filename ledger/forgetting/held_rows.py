@@ -21,6 +21,7 @@ from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.statements.judge import RowJudge
 from ledger.tables.cleaned_folder import is_data
+from ledger.tables.iceberg_folder import is_served
 
 PAGE: Final = 10_000
 
@@ -122,6 +123,6 @@ def stored_keys(storage: Storage, keys: FileKeys) -> dict[int, str]:
     return {
         key: file.path
         for file in storage.list(skip_unnamed=True)
-        if is_data(file.path)
+        if is_data(file.path) and not is_served(file)
         for key in keys.at(f"{storage.location}/{file.path}")
     }
