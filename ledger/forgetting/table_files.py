@@ -45,7 +45,7 @@ def has_value(values: OwnValues, definition: TableDefinition, path: str, data: b
 def in_manifest(values: OwnValues, definition: TableDefinition, data: bytes) -> bool:
     """Return whether a manifest has one; raises IcebergFormatError for other bytes."""
     return any(
-        values.in_file(entry.path, stats_of(entry, definition))
+        values.in_file(entry.path, stats_of(entry, definition._replace(properties=())))
         or values.in_values(
             [None if each is None else str(each) for each in entry.partition.values()]
         )

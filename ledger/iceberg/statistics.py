@@ -31,6 +31,7 @@ from ledger.iceberg.manifests.rows import ManifestEntry
 from ledger.iceberg.schemas import tree_of
 from ledger.iceberg.types import IcebergType, NoIcebergTypeError, fields_in, iceberg_type, node_of
 from ledger.iceberg.values import FIRST_DAY, micros_of, packed, rounded, value_in
+from ledger.properties.column_lists import SKIPPED, list_of
 from ledger.properties.column_mapping import is_mapped, physical_name
 from ledger.properties.field_ids import ID, IN_FILES, WITHIN, Tree
 from ledger.properties.type_text import TypeNode, read_type
@@ -257,11 +258,13 @@ def stats_of(entry: ManifestEntry, definition: TableDefinition) -> str:
     """Return the statistics of a manifest's entry as Delta's JSON, only what is sure.
 
     Columns have the names that they have in files of a table with this definition. Only the first
-    columns have statistics, as many as in the ledger's own files. A number has bounds only if the
-    entry says that the column has no NaN.
+    columns have statistics, as many as in the ledger's own files, and none that the table leaves
+    out. A number has bounds only if the entry says that the column has no NaN.
     """
     sides: tuple[dict[str, Any], ...] = ({}, {}, {})
-    for leaf in leaves_of(definition)[:LEAVES_MAX]:
+    skipped = {key.column.lower() for key in list_of(definition, SKIPPED)}
+    stated = [column for column in definition.columns if column.name.lower() not in skipped]
+    for leaf in leaves_of(definition._replace(columns=stated))[:LEAVES_MAX]:
         put(sides, leaf.path, [*bound_texts(entry, leaf), null_text(entry, leaf)])
     lows, highs, nulls = sides
     return as_object(

@@ -141,6 +141,8 @@ def check_lists(name: str, definition: TableDefinition) -> None:
         if generation_of(column) or identity_of(column) is not None
     }
     inside = {column.lower() for column in definition.partition_columns}
+    transforms = map(parse_transform, definition.partition_columns)
+    divided = inside | {each.column.lower() for each in transforms if each is not None}
     for key in LISTS:
         for each in list_of(definition, key):
             kind, column = kinds.get(each.column.lower()), each.column.lower()
@@ -153,6 +155,12 @@ def check_lists(name: str, definition: TableDefinition) -> None:
                 raise ValueError(
                     f"the property {key} of table {name} must name columns in its files, got the "
                     f"partition column {each.column}: partitions are found without a filter"
+                )
+            if key == SKIPPED and column in divided:
+                raise ValueError(
+                    f"the property {key} of table {name} must not name partition columns, got "
+                    f"{each.column}: the log has the values of partitions. Divide the table by "
+                    "another column"
                 )
             if key == SORT and column in computed:
                 raise ValueError(

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from ledger.client import Ledger
+from ledger.core.commands import Column, Property, TableDefinition
+from ledger.iceberg.manifests.rows import ManifestEntry
+from ledger.iceberg.statistics import stats_of
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.properties.column_lists import SKIPPED
@@ -45,3 +48,20 @@ def test_a_skipped_column_keeps_its_place_in_the_list_by_its_new_name(ledger: Le
 def test_an_unknown_column_is_refused(ledger: Ledger) -> None:
     with pytest.raises(ValueError, match="must name its columns"):
         ledger.create_table("t", COLUMNS, properties={SKIPPED: "post"})
+
+
+@pytest.mark.parametrize("by", ["mail", "truncate(3, mail)"])
+def test_a_partition_column_is_refused(ledger: Ledger, by: str) -> None:
+    with pytest.raises(ValueError, match="must not name partition columns, got mail"):
+        ledger.create_table("t", COLUMNS, partition_columns=[by], properties={SKIPPED: "mail"})
+
+
+def test_the_bounds_of_another_program_are_left_out_too() -> None:
+    columns = [
+        Column("id", "bigint", nullable=True, id=1),
+        Column("mail", "string", nullable=True, id=2),
+    ]
+    definition = TableDefinition("managed", "listed", "", columns, (), [Property(SKIPPED, "MAIL")])
+    bounds = {1: (7).to_bytes(8, "little"), 2: b"ada@sea"}
+    entry = ManifestEntry(1, 1, 1, 1, "a.parquet", 1, 9, lower_bounds=bounds, upper_bounds=bounds)
+    assert json.loads(stats_of(entry, definition))["minValues"] == {"id": 7}
