@@ -37,14 +37,14 @@ class HeldRecord(NamedTuple):
 
 
 class RecordSearch:
-    """Looks for the values of one table."""
+    """Looks for the `values` of rows of one table."""
 
     def __init__(self, values: OwnValues, table: int) -> None:
-        self._values, self._table = values, table
+        self.values, self._table = values, table
 
     def holds(self, record: Any) -> bool:  # noqa: PLR0911 - a case for each part
         """Return whether a command, an event or a part of one has a value of the table."""
-        own = self._values
+        own = self.values
         match record:
             case str():
                 return own.in_json(record)
@@ -75,12 +75,12 @@ class RecordSearch:
         number = int.from_bytes(key[1:NUMBER_END], "big")
         if key[:1] in kinds and number != self._table and len(key) >= NUMBER_END:
             return False
-        if self._values.in_text(key[NUMBER_END:].decode(errors="ignore")):
+        if self.values.in_text(key[NUMBER_END:].decode(errors="ignore")):
             return True
         if key[:1] == LISTED_ROW:
             with suppress(FileListError):
                 return self.holds(unpack(value))
-        return self._values.in_json(value.decode(errors="ignore"))
+        return self.values.in_json(value.decode(errors="ignore"))
 
     def held_events(self, records: Iterator[tuple[int, int, bytes]]) -> Iterator[HeldRecord]:
         """Yield the events that have a value, given their offsets, times and bytes."""
@@ -124,5 +124,5 @@ class RecordSearch:
             whole = record.value if number == 0 else chunks.get(prefix, b"") + record.value
             chunks[prefix] = whole
             with suppress(zlib.error, ValueError):
-                if self._values.in_json(json.loads(zlib.decompress(whole))):
+                if self.values.in_json(json.loads(zlib.decompress(whole))):
                     yield HeldRecord(record.offset, record.timestamp, int(found[2]))

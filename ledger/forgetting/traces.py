@@ -14,7 +14,7 @@ from ledger.backup.images.reading import checkpoint_row, rows_of
 from ledger.backup.manifest import read_manifest
 from ledger.backup.place import BackupPlace
 from ledger.clock import time_text
-from ledger.errors import TopicMissingError
+from ledger.errors import LedgerError, TopicMissingError
 from ledger.forgetting.held_rows import HeldFile, HeldRows
 from ledger.forgetting.records import PUBLISHED_ROWS, TABLE_ROWS, HeldRecord, RecordSearch
 from ledger.forgetting.table_files import DELTA, ICEBERG, held_files
@@ -32,7 +32,8 @@ FOR_GOOD: Final = "for good"
 SEGMENT_MS: Final = 7 * 24 * 60 * 60 * 1000
 """Kafka's own default of the time after which a segment takes no more records."""
 
-KEEPS_ROWS: Final = frozenset({"follower", "feeder", "publisher"})
+PUBLISHER: Final = "publisher"
+KEEPS_ROWS: Final = frozenset({"follower", "feeder", PUBLISHER})
 SHOWN_MAX: Final = 12
 
 Row = tuple[bytes, bytes]
@@ -81,17 +82,36 @@ def traces(
     yield from of_data_files(reads, row, held, kept_by)
     yield from of_topics(search, around)
     for place in around.backups:
-        yield from of_backup(search, place, around)
+        yield from searched("backup", place.path, of_backup(search, place, around))
     yield from of_table_files(held, row, around)
     for store in around.stores:
-        kinds = PUBLISHED_ROWS if store.role == "publisher" else TABLE_ROWS
-        if any(search.held_row(key, value, kinds) for key, value in store.rows()):
-            until = f"{FOR_GOOD}: rows keep the statistics of removed files, for the history"
-            yield HeldPlace(f"rows of the {store.role}", VALUES, str(store.folder), until)
-        elif held.values.in_raw(store.folder):
-            until = "RocksDB has written its files anew, in which deleted rows are left"
-            yield HeldPlace(f"rows of the {store.role}", VALUES, str(store.folder), until)
+        yield from searched(f"rows of the {store.role}", str(store.folder), of_rows(search, store))
     yield from of_others(registered(around.log) or (), around.stores)
+
+
+def searched(place: str, where: str, found: Iterator[HeldPlace]) -> Iterator[HeldPlace]:
+    """Yield what is found in a place; one that cannot be read is named, with why."""
+    try:
+        yield from found
+    except LedgerError as problem:
+        yield HeldPlace(place, NOT_SEARCHED, where, f"it can be read: {problem}")
+
+
+def of_rows(search: RecordSearch, store: RowsHere) -> Iterator[HeldPlace]:
+    """Yield a store whose rows have a value, or whose files have one in rows that are deleted."""
+    is_published = store.role == PUBLISHER
+    kinds = PUBLISHED_ROWS if is_published else TABLE_ROWS
+    if any(search.held_row(key, value, kinds) for key, value in store.rows()):
+        until = (
+            "the publisher has read on, and RocksDB has written its files anew"
+            if is_published
+            else f"{FOR_GOOD}: rows keep the statistics of removed files, for the history"
+        )
+    elif search.values.in_raw(store.folder):
+        until = "RocksDB has written its files anew, in which deleted rows are left"
+    else:
+        return
+    yield HeldPlace(f"rows of the {store.role}", VALUES, str(store.folder), until)
 
 
 def of_data_files(reads: Reads, row: TableRow, held: HeldRows, kept_by: str) -> Iterator[HeldPlace]:

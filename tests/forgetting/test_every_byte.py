@@ -1,7 +1,6 @@
 """A forgotten person on a running ledger: no byte of it stays where the report does not say."""
 
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from projections.iceberg.served.tables import ServedTables
 from projections.queries import open_reads
 from tests.forgetting.every_byte import Places, Planted, Searched, every_place
 from tests.integration.commands import answer_of, lakeledger, up
+from tests.log.kafka_bench import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -92,11 +92,14 @@ def served(ledger: Ledger) -> None:
 
 def until(what: Callable[[], Any]) -> Any:
     """Return what a function returns once it is true; it must be within a bound."""
-    ends = time.monotonic() + WAIT_S
-    while not (found := what()):
-        assert time.monotonic() < ends, what
-        time.sleep(0.5)
-    return found
+    found: list[Any] = []
+
+    def attempt() -> Any:
+        found.append(what())
+        return found[-1]
+
+    eventually(attempt, WAIT_S)
+    return found[-1]
 
 
 def backed_up(home: Path, backup: Path) -> dict[str, Any]:

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from ledger.forgetting.held_rows import HeldRows
     from ledger.forgetting.traces import HeldPlace, RowsHere, Surroundings
 
+BackupsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--backup", metavar="PATH", help="A backup to search, besides the last one of this host."
+    ),
+]
+
 
 def table_forget(
     name: TableArgument,
@@ -40,12 +47,12 @@ def table_forget(
         bool, typer.Option("--dry-run", help="Only show what holds the rows or their values now.")
     ] = False,
     older_than: Annotated[
-        float, typer.Option(metavar="H", min=0, help="Keep files removed within so many hours.")
+        float,
+        typer.Option(
+            metavar="H", min=0, help="Keep files that were removed less than this many hours ago."
+        ),
     ] = 0.0,
-    backup: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="A backup to search, besides the last one of this host."),
-    ] = None,
+    backup: BackupsOption = None,
     reason: Annotated[
         str, typer.Option(help="Why; the log keeps it, so name no value in it.")
     ] = "",
@@ -150,7 +157,7 @@ def stores_of(address: "Address") -> "Iterator[RowsHere]":
     from ledger.backup.images.manifest import PUBLICATION  # noqa: PLC0415
     from ledger.cli.log.images import stores_here  # noqa: PLC0415
     from ledger.forgetting.traces import RowsHere  # noqa: PLC0415
-    from projections.errors import StoreError  # noqa: PLC0415
+    from projections.errors import StoreMissingError  # noqa: PLC0415
     from projections.fold.registering import name_of  # noqa: PLC0415
     from projections.images.stored import FORMATS  # noqa: PLC0415
     from projections.store.port import KEYS_END  # noqa: PLC0415
@@ -159,7 +166,8 @@ def stores_of(address: "Address") -> "Iterator[RowsHere]":
     for section, root in stores_here(address).items():
 
         def rows(section: str = section, root: Any = root) -> Iterator[tuple[bytes, bytes]]:
-            with suppress(StoreError), RocksReader.open(root, version=FORMATS[section]) as reader:
+            version = FORMATS[section]
+            with suppress(StoreMissingError), RocksReader.open(root, version=version) as reader:
                 yield from reader.scan(b"", KEYS_END)
 
         role = "publisher" if section == PUBLICATION else "follower"
