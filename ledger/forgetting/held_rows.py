@@ -18,6 +18,7 @@ from ledger.files.storage import Storage, storage_at
 from ledger.forgetting.own_values import OwnValues
 from ledger.forgetting.rewriting import may_hold, unmarked
 from ledger.reads.port import FileRow, Reads, TableRow
+from ledger.snapshot.reading import check_listed
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.statements.judge import RowJudge
 from ledger.tables.cleaned_folder import is_data
@@ -65,8 +66,10 @@ def held_rows(
     """Look through all stored files of a table, also those of earlier versions.
 
     `values` are those of an earlier look, whose files may be gone by now.
-    Raises UnreadableTableError for a file that cannot be read, and as every condition.
+    Raises UnreadableTableError for a file that cannot be read, FilesUnknownError for a table whose
+    files the ledger does not list, and as every condition.
     """
+    check_listed(row)
     snapshot = TableSnapshot(reads, row, reads.position())
     snapshot.condition(where)
     schema, location = snapshot.schema, row.definition.location

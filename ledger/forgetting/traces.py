@@ -94,7 +94,12 @@ def searched(place: str, where: str, found: Iterator[HeldPlace]) -> Iterator[Hel
     try:
         yield from found
     except LedgerError as problem:
-        yield HeldPlace(place, NOT_SEARCHED, where, f"it can be read: {problem}")
+        yield unread(place, where, problem)
+
+
+def unread(place: str, where: str, problem: LedgerError) -> HeldPlace:
+    """Return a place that cannot be read."""
+    return HeldPlace(place, NOT_SEARCHED, where, f"it can be read: {problem}")
 
 
 def of_rows(search: RecordSearch, store: RowsHere) -> Iterator[HeldPlace]:
@@ -140,16 +145,18 @@ def until_gone(file: HeldFile, holder: object, kept_by: str) -> str:
 
 
 def of_topics(search: RecordSearch, around: Surroundings) -> Iterator[HeldPlace]:
-    """Yield the topics whose records have a value, and what a trim left on the broker's disk."""
+    """Yield the topics whose records have a value."""
     for topic in Topic:
+        place = f"topic {topic}"
         try:
             found = list(search.in_topic(around.log, topic))
         except TopicMissingError:
             continue
+        except LedgerError as problem:
+            yield unread(place, around.ledger, problem)
+            continue
         if found:
-            yield HeldPlace(
-                f"topic {topic}", VALUES, places_in(topic, found), until_left(topic, found)
-            )
+            yield HeldPlace(place, VALUES, places_in(topic, found), until_left(topic, found))
 
 
 def places_in(topic: Topic, found: Sequence[HeldRecord]) -> str:

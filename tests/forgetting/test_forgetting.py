@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ledger.client import Ledger
+from ledger.errors import FilesUnknownError
 from ledger.expressions.parse import parse
 from ledger.forgetting.forgetting import ForgottenRows, forget, look
 from ledger.forgetting.held_rows import HeldRows
@@ -141,3 +142,31 @@ def test_values_that_other_rows_have_do_not_count(ledger: Ledger, tmp_path: Path
     assert not values.in_json('{"minValues":{"id":100},"numRecords":987654321}')
     assert values.in_text("name=planted%20Pauline/part.parquet")
     assert not values.in_text("explanted Paulines")
+
+
+@pytest.mark.parametrize(("by", "where"), [("name", "name = 'planted Pauline'"), ("id", WHERE)])
+def test_values_of_partitions_are_found_in_the_log(
+    ledger: Ledger, log: MemoryLog, tmp_path: Path, by: str, where: str
+) -> None:
+    rows = [PERSON, *OTHERS[:3]]
+    ledger.create_table(
+        NAME,
+        COLUMNS,
+        location=tmp_path / NAME,
+        partition_columns=[by],
+        properties={SKIPPED: "land"},
+    )
+    ledger.append(NAME, rows)
+    added = ledger.history(NAME)[0].position
+    held = looked(ledger, where)
+    done = forgotten(ledger, held, where)
+    assert (done.rows, len(done.files)) == (1, 1)
+    removed = ledger.history(NAME)[0].position
+    found = reported(ledger, log, looked(ledger, where, before=held))
+    assert found["topic events"] == f"positions {added}, {removed}"
+
+
+def test_a_table_whose_files_are_not_listed_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.create_table(NAME, COLUMNS, location=tmp_path / NAME, layout="directories")
+    with pytest.raises(FilesUnknownError):
+        looked(ledger)

@@ -34,6 +34,18 @@ def test_removed_files_and_ones_that_no_commit_named_go(files: Files) -> None:
     assert in_words(files.vacuum()) == []
 
 
+def test_only_named_files_go_if_some_are_named(files: Files, ledger: Ledger) -> None:
+    for name in ("a.parquet", "b c.parquet", "orphan.parquet"):
+        files.put(name)
+    files.add("a.parquet", "b c.parquet")
+    files.remove("a.parquet", "b c.parquet")
+
+    found = ledger.vacuum(TABLE, older_than_h=0, only=["b c.parquet", "gone.parquet"])
+    assert in_words(found) == [("b c.parquet", "released")]
+    assert files.names() == {"a.parquet", "orphan.parquet"}
+    assert in_words(ledger.vacuum(TABLE, older_than_h=0, only=[])) == []
+
+
 @pytest.mark.parametrize(
     "name",
     [
