@@ -70,7 +70,7 @@ for _name, _target, _what in (
     (
         "forget",
         "ledger.cli.log.forget:table_forget",
-        "Take rows out for good, and report which places still know their values.",
+        "Take rows out of a table for good, and report which places still know their values.",
     ),
     (
         "optimize",
