@@ -42,9 +42,11 @@ LEAST: Final = {
     "cache.max_wait_ms": 0,
     "feeder.trigger_ms": 0,
     "publisher.retention_h": 0,
+    # A second, for tests of a ledger of one's own.
+    "log.keep_days": 1e-5,
 }
 LEAST_OF: Final = {int: 1, float: 0.001}
-MOST: Final = {"lease_s": LEASE_MAX_S}
+MOST: Final = {"lease_s": LEASE_MAX_S, "log.keep_days": 10_000}
 MOST_OF: Final = {int: 2**48, float: 365 * 24 * 3600}
 DEFAULT: Final = "default"
 FOLDERS: Final = frozenset({"store", "home"})

@@ -239,15 +239,18 @@ class FeederSettings:
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """Where processes without rows begin, and what a backup keeps.
+    """Where processes without rows begin, what a backup keeps, and what leaves the log.
 
     They begin with the newest image of rows in the backup `archive`, "off" = with none; None = the
     backup that the trim of the log names, and all events of a log that was not trimmed. A backup
-    keeps the newest `images`.
+    keeps the newest `images`. With `keep_days` the leader takes older events from the log, every
+    `trim_every_s` at most; the backup `archive` must hold them. None = they stay.
     """
 
     archive: str | None = None
     images: int = 2
+    keep_days: float | None = None
+    trim_every_s: float = 6 * 60 * 60.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ LedgerError
 │   ├── LogDamagedError      the log holds bytes that no sequencer can have written
 │   ├── LogTrimmedError      the events were trimmed from the log, and are in an archive
 │   ├── TrimRefusedError     a precondition of a trim does not hold
+│   │   └── NothingToTrimError   the log has no event that a trim may take
 │   ├── EventsLostError      the events are gone, and traces of the ledger are left
 │   └── RestoreUnfinishedError   a restore of the log from a backup is not finished
 ├── StateBrokenError         the state breaks an invariant: a fault of the program

@@ -89,6 +89,10 @@ class TrimRefusedError(LogError):
     """A precondition of a trim does not hold; nothing was changed."""
 
 
+class NothingToTrimError(TrimRefusedError):
+    """The log has no event that a trim may take; nothing was changed."""
+
+
 class StateBrokenError(LedgerError):
     """The state of a domain breaks an invariant: a fault of the program."""
 

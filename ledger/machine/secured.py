@@ -38,13 +38,15 @@ from ledger.machine.kafka.listeners import LOGIN_MODULE, SCRAM
 
 FOLDER: Final = "secure"
 CLIENT: Final = "client"
+SEQUENCER: Final = "sequencer"
 FEEDER: Final = "feeder"
 NOTIFIER: Final = "notifier"
 TOKENS: Final = "tokens"
 TOKEN: Final = "token"  # noqa: S105 - the name of a file
-# The roles of each user; clients of this machine may also look at the ledger and back it up.
+# The roles of each user; clients of this machine may also look at the ledger and back it up. A trim
+# removes records, so it has a login of its own.
 USERS: Final[Mapping[str, Sequence[str]]] = {
-    "sequencer": ("sequencer",),
+    SEQUENCER: ("sequencer",),
     "follower": ("follower",),
     "cache": ("cache",),
     "publisher": ("publisher",),
@@ -52,6 +54,7 @@ USERS: Final[Mapping[str, Sequence[str]]] = {
     NOTIFIER: ("notifier",),
     FEEDER: ("feeder",),
     CLIENT: ("client", "operator", "backup"),
+    "trim": ("trim",),
 }
 PASSWORD_BYTES: Final = 32
 ANSWER_S: Final = 30.0
@@ -116,10 +119,13 @@ class Secured:
             "ssl.key.location": str(self.at / BROKER_KEY),
         }
 
-    def admit(self, bootstrap: str, ledger: str, topic: str | None = None) -> None:
+    def admit(
+        self, bootstrap: str, ledger: str, topic: str | None = None, *, trims: bool = False
+    ) -> None:
         """Give the users their passwords and rights, at the address of administrators.
 
-        The notifier may also make and write `topic`.
+        The notifier may also make and write `topic`. With `trims` a leader may take old events from
+        the log.
         """
         words = {user: client_settings(self.client_file(user))["sasl.password"] for user in USERS}
         rights: list[Acl] = [
@@ -128,6 +134,8 @@ class Secured:
             for role in roles
             for acl in acls(ledger, user, role)
         ]
+        if trims:
+            rights += acls(ledger, SEQUENCER, "trimming-sequencer")
         if topic is not None:
             whole = partial(Acl, f"{USER}{NOTIFIER}", "*", "TOPIC", topic, "LITERAL")
             rights += [whole(right, "ALLOW") for right in (CREATE, WRITE)]

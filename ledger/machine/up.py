@@ -130,7 +130,9 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         reached = administered(settings, broker)
         make_topics(settings, reached, say)
         if secured is not None:
-            secured.admit(reached.bootstrap, settings.ledger, settings.notifier.topic)
+            secured.admit(
+                *(reached.bootstrap, settings.ledger, settings.notifier.topic), trims=settings.trims
+            )
         ports = KeptPorts(folder, say)
         http = ports.endpoint_of(FOLLOWER, settings.http)
         url = None if http == OFF else f"{scheme}://{http}"

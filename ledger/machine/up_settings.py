@@ -23,7 +23,8 @@ class UpSettings:
     anew from the log. With `begin_anew` the remains of a ledger without events are deleted.
     `client` are settings of Kafka's client; the roles find them by themselves. With `secure` the
     embedded broker and all HTTP servers demand a login and speak TLS; `hosts` are further names of
-    the servers. A ledger that was secured once stays so.
+    the servers. A ledger that was secured once stays so. With `trims` its leader takes old events
+    from the log, by the settings of the log.
     """
 
     ledger: str = LEDGER_DEFAULT
@@ -48,6 +49,7 @@ class UpSettings:
     begin_anew: bool = False
     secure: bool = False
     hosts: str = ""
+    trims: bool = False
     warehouse: str | None = None
     client: Mapping[str, str] = field(default_factory=dict)
 

@@ -14,7 +14,7 @@ from ledger.backup.place import BackupPlace
 from ledger.clock import Clock, SystemClock
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import LedgerCreated
-from ledger.errors import TrimRefusedError
+from ledger.errors import NothingToTrimError, TrimRefusedError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import read_newest_head
@@ -54,7 +54,7 @@ def plan(
     created = read_genesis(log, GENESIS_S)
     begun = start_of(log, created.domain)
     if below <= begun.head.position + 1:
-        raise TrimRefusedError(
+        raise NothingToTrimError(
             f"the log begins at position {begun.head.position + 1}, so there is nothing below "
             f"{below} to trim"
         )
@@ -71,11 +71,12 @@ def plan(
 
 
 def position_before(log: Log, at_ms: int) -> int:
-    """Return the position of the first event of a time or later, which a trim by age keeps.
+    """Return the position of the first event that a trim by age keeps.
 
-    The time is the one at which the broker took the event.
+    It is that of a time or later, at which the broker took the event. The event of the newest state
+    checkpoint and those after it stay however old they are: sequencers and clients begin there.
     """
-    begun = start_of(log)
+    begun, newest = start_of(log), read_newest_head(log, 0)
     end, acceptor = log.ends(Topic.EVENTS)[1], Acceptor(begun.head)
     batches, found = BatchAcceptor(log, acceptor, begun.offset), begun.head.position
     wanted = offset_since(log, Topic.EVENTS, at_ms)
@@ -83,7 +84,7 @@ def position_before(log: Log, at_ms: int) -> int:
         found = position
         if offset >= wanted:
             break
-    return found
+    return min(found, 0 if newest is None else newest[0].position)
 
 
 def check_consumers(consumers: Sequence[Consumer] | None, below: int, now_ms: int) -> None:

@@ -67,6 +67,7 @@ def up(
     from ledger.config.config import load  # noqa: PLC0415 - a command loads only what it uses
     from ledger.machine.staying_up import stay_up  # noqa: PLC0415 - loads the Kafka client
     from ledger.machine.up_settings import UpSettings  # noqa: PLC0415
+    from ledger.trimming.policy import rules_of  # noqa: PLC0415
 
     take_signals()
     flags = {"ledger": ledger, "home": home, "bootstrap": bootstrap}
@@ -95,6 +96,7 @@ def up(
         begin_anew=begin_anew,
         secure=secure,
         hosts=found.follower.hosts,
+        trims=rules_of(found.log) is not None,
         client=found.client(),
     )
     warn_of_store(loaded, settings.folder)

@@ -5,6 +5,8 @@ With an address it answers probes and metrics over HTTP, also while the state is
 
 import os
 import socket
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from threading import Event as Signal
 from typing import Annotated
@@ -23,7 +25,8 @@ from ledger.cli.options import (
 )
 from ledger.cli.roles.role import Server, answering, first_of, images_of, run_role
 from ledger.clock import SystemClock
-from ledger.config.config import Settings, load
+from ledger.config.config import Loaded, Settings, load
+from ledger.config.layers import PREFIX
 from ledger.config.settings import Genesis
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.log.kafka.log import KafkaLog
@@ -34,6 +37,7 @@ from ledger.log_lines import LogLines, is_debugged
 from ledger.machine.former_rows import check_rows_left
 from ledger.machine.process import freeze_recovered, interruptible
 from ledger.sequencer.sequencer import Sequencer
+from ledger.trimming.policy import TrimPolicy, TrimRules, rules_of
 
 log_lines = LogLines("lakeledger.cli")
 
@@ -59,7 +63,7 @@ def serve_sequencer(  # noqa: PLR0917 - options of a command are named
     own = {"sequencer.lease_s": lease_s, "sequencer.http": http, "log.archive": image}
     loaded = load({**flags, **own}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
-    client = found.client()
+    client, rules = found.client(), rules_of(found.log)
 
     def connect() -> Log:
         return KafkaLog(kafka, found.ledger, client=client)
@@ -90,7 +94,7 @@ def serve_sequencer(  # noqa: PLR0917 - options of a command are named
             freeze_recovered()
             position = sequencer.acceptor.head.position
             log_lines.info("standing by", name=name, position=position)
-            with repeating(watch.look):
+            with repeating(watch.look), trimming(rules, sequencer, connect, loaded):
                 sequencer.run(stop)
 
     run_role("sequencer", run, with_parent=with_parent, output=output)
@@ -109,3 +113,24 @@ def sequencer_of(
         checks_state=is_debugged(),
         images=images,
     )
+
+
+def trimming(
+    rules: TrimRules | None, sequencer: Sequencer, connect: Callable[[], Log], loaded: Loaded
+) -> AbstractContextManager[None]:
+    """Return a block in which a leader trims the log by the rules, if there are any."""
+    if rules is None:
+        return nullcontext()
+    found, kafka = loaded.settings, loaded.required("bootstrap")
+    # The command finds by itself what is set in files and variables, and not what flags say.
+    login = (
+        {} if found.client_config is None else {f"{PREFIX}CLIENT_CONFIG": str(found.client_config)}
+    )
+    return TrimPolicy(
+        connect,
+        rules,
+        lambda: sequencer.role == "leading",
+        SystemClock(),
+        where=("--bootstrap", kafka, "--ledger", found.ledger),
+        environ=login,
+    ).running()

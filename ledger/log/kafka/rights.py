@@ -42,6 +42,24 @@ READ_AND_COMPARED: Final[Rights] = dict.fromkeys(
 )
 
 
+WRITTEN: Final[Rights] = {
+    Topic.COMMANDS: (WRITE,),
+    Topic.HEARTBEATS: (WRITE,),
+    **FOLLOWED,
+    Topic.CHECKPOINTS: (READ,),
+}
+"""The rights of a process that commits."""
+
+LED: Final[Rights] = {
+    Topic.COMMANDS: (READ, DESCRIBE_CONFIGS),
+    Topic.EVENTS: (READ, WRITE, DESCRIBE_CONFIGS),
+    Topic.HEARTBEATS: (READ, WRITE, DESCRIBE_CONFIGS),
+    Topic.BEATS: (READ, WRITE, DESCRIBE_CONFIGS),
+    Topic.CHECKPOINTS: (READ, WRITE, DESCRIBE_CONFIGS),
+    Topic.CATALOGS: (READ, DESCRIBE_CONFIGS),
+}
+
+
 class RoleRights(NamedTuple):
     """The work of a process, in the words of the docs, and the rights for it."""
 
@@ -54,25 +72,19 @@ ROLES: Final[Mapping[str, RoleRights]] = {
         "`lakeledger init`: creates the topics, and compares their settings",
         dict.fromkeys(MADE, (CREATE, DESCRIBE, DESCRIBE_CONFIGS)),
     ),
-    "sequencer": RoleRights(
-        "`lakeledger serve sequencer`: leads, or stands by",
+    "sequencer": RoleRights("`lakeledger serve sequencer`: leads, or stands by", LED),
+    "trimming-sequencer": RoleRights(
+        "`lakeledger serve sequencer` with `log.keep_days`: also takes old events from the log",
         {
-            Topic.COMMANDS: (READ, DESCRIBE_CONFIGS),
-            Topic.EVENTS: (READ, WRITE, DESCRIBE_CONFIGS),
-            Topic.HEARTBEATS: (READ, WRITE, DESCRIBE_CONFIGS),
-            Topic.BEATS: (READ, WRITE, DESCRIBE_CONFIGS),
-            Topic.CHECKPOINTS: (READ, WRITE, DESCRIBE_CONFIGS),
-            Topic.CATALOGS: (READ, DESCRIBE_CONFIGS),
+            **LED,
+            Topic.COMMANDS: (READ, WRITE, DESCRIBE_CONFIGS),
+            Topic.EVENTS: (READ, WRITE, DELETE, DESCRIBE_CONFIGS),
+            Topic.CATALOGS: (READ, WRITE, DESCRIBE_CONFIGS),
+            Topic.CONSUMERS: (READ,),
         },
     ),
     "client": RoleRights(
-        "`Ledger.connect` of the SDK, and every command that makes changes",
-        {
-            Topic.COMMANDS: (WRITE,),
-            Topic.HEARTBEATS: (WRITE,),
-            **FOLLOWED,
-            Topic.CHECKPOINTS: (READ,),
-        },
+        "`Ledger.connect` of the SDK, and every command that makes changes", WRITTEN
     ),
     "operator": RoleRights(
         "`lakeledger status`, `log tail` and `log verify`: looks at a ledger",
@@ -80,9 +92,13 @@ ROLES: Final[Mapping[str, RoleRights]] = {
             **dict.fromkeys((Topic.COMMANDS, Topic.HEARTBEATS), (DESCRIBE, DESCRIBE_CONFIGS)),
             **READ_AND_COMPARED,
             **dict.fromkeys((Topic.CHECKPOINTS, Topic.BEATS), (READ, DESCRIBE_CONFIGS)),
+            Topic.CONSUMERS: (READ,),
         },
     ),
-    "follower": RoleRights("`lakeledger serve follower`: keeps the rows of a host", REGISTERED),
+    "follower": RoleRights(
+        "`lakeledger serve follower`: keeps the rows of a host, and shows what follows the log",
+        {**REGISTERED, Topic.CONSUMERS: (READ, WRITE)},
+    ),
     "cache": RoleRights(
         "`lakeledger serve cache`: keeps metadata in memory, beside the rows of its host",
         {**REGISTERED, Topic.CHECKPOINTS: (READ,)},
@@ -106,13 +122,7 @@ ROLES: Final[Mapping[str, RoleRights]] = {
         "`lakeledger serve publisher`: writes the Delta logs of published tables", REGISTERED
     ),
     "iceberg": RoleRights(
-        "`lakeledger serve iceberg`: reads and writes for clients of Apache Iceberg",
-        {
-            Topic.COMMANDS: (WRITE,),
-            Topic.HEARTBEATS: (WRITE,),
-            **FOLLOWED,
-            Topic.CHECKPOINTS: (READ,),
-        },
+        "`lakeledger serve iceberg`: reads and writes for clients of Apache Iceberg", WRITTEN
     ),
     "notifier": RoleRights(
         "`lakeledger serve notifier`: tells other programs of commits and conflicts",
@@ -133,12 +143,12 @@ ROLES: Final[Mapping[str, RoleRights]] = {
         {**dict.fromkeys(Topic, (DESCRIBE, DESCRIBE_CONFIGS)), **READ_AND_COMPARED},
     ),
     "trim": RoleRights(
-        "`lakeledger log trim`, beside the rights of a client: takes old events from the log",
+        "`lakeledger log trim`, `log pin` and `consumers forget`: lets old events leave the log",
         {
-            Topic.EVENTS: (READ, DELETE, DESCRIBE_CONFIGS),
+            **WRITTEN,
+            Topic.EVENTS: (READ, DELETE),
             Topic.CATALOGS: (READ, WRITE),
-            Topic.CHECKPOINTS: (READ,),
-            Topic.CONSUMERS: (CREATE, READ, WRITE, DESCRIBE_CONFIGS),
+            Topic.CONSUMERS: (READ, WRITE),
         },
     ),
     "restore": RoleRights(

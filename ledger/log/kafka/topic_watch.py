@@ -60,7 +60,9 @@ class TopicWatch:
 
 
 @contextmanager
-def repeating(call: Callable[[], object], every_s: float = EVERY_S) -> Iterator[None]:
+def repeating(
+    call: Callable[[], object], every_s: float = EVERY_S, name: str = "lakeledger-topics"
+) -> Iterator[None]:
     """Call something at once and then every `every_s`, in a thread, while the block runs."""
     stop = Signal()
 
@@ -69,7 +71,7 @@ def repeating(call: Callable[[], object], every_s: float = EVERY_S) -> Iterator[
         while not stop.wait(every_s):
             call()
 
-    thread = Thread(target=run, name="lakeledger-topics", daemon=True)
+    thread = Thread(target=run, name=name, daemon=True)
     thread.start()
     try:
         yield

@@ -1,0 +1,1 @@
+"""Trims of the log: refusals, the policy, and what shows them."""

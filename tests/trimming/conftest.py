@@ -1,0 +1,74 @@
+"""What tests of trims share: a ledger on Kafka with rows, a backup with an image, and commands."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topics import create_topics
+from ledger.log.port import Topic
+from ledger.machine.kafka.broker import Broker
+from tests.backup.images.benches import followed_at
+from tests.command_line import Done, done_in
+from tests.integration.commands import Command
+
+OFTEN: Final = ("--set", "sequencer.checkpoint_positions=3")
+TXNS: Final = 12
+
+
+class TrimBench:
+    """A ledger that a sequencer leads, its rows, and its backup, in a folder."""
+
+    def __init__(self, broker: Broker, ledger: str, folder: Path, log: KafkaLog) -> None:
+        self.broker, self.ledger, self.folder, self.log = broker, ledger, folder, log
+        self.rows, self.backup = folder / "rows", folder / "backup"
+        self.where = ("--bootstrap", broker.bootstrap, "--ledger", ledger)
+        self.environ = {
+            "LAKELEDGER_HOME": str(folder),
+            "LAKELEDGER_STORE": str(self.rows),
+            "LAKELEDGER_BOOTSTRAP": broker.bootstrap,
+            "LAKELEDGER_LEDGER": ledger,
+        }
+
+    def run(self, *arguments: str, **environ: str) -> Done:
+        return done_in(self.folder, *arguments, **self.environ, **environ)
+
+    def answer(self, *arguments: str, **environ: str) -> Any:
+        """Return what a command answers to a program; it must end well."""
+        done = self.run(*arguments, "-o", "json", **environ)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def serve(self, *arguments: str, **environ: str) -> Command:
+        return Command(self.folder, "serve", *arguments, *self.where, **self.environ, **environ)
+
+    def client(self) -> Ledger:
+        return Ledger.connect(self.broker.bootstrap, self.ledger)
+
+    def work(self) -> None:
+        """Let the ledger have some more txns."""
+        with self.client() as client:
+            for _ in range(TXNS):
+                client.begin().commit()
+
+    def back_up(self) -> Any:
+        """Follow the log, and take events and image."""
+        followed_at(self.log, self.rows)
+        return self.answer("backup", str(self.backup))
+
+    def begins_at(self) -> int:
+        """Return the first offset that the log has."""
+        return self.log.ends(Topic.EVENTS)[0]
+
+
+@pytest.fixture
+def bench(broker: Broker, ledger_name: str, tmp_path: Path) -> Iterator[TrimBench]:
+    """Return a ledger without a sequencer."""
+    create_topics(broker.bootstrap, ledger_name)
+    with closing(KafkaLog(broker.bootstrap, ledger_name)) as log:
+        yield TrimBench(broker, ledger_name, tmp_path, log)
