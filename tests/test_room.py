@@ -8,7 +8,8 @@ import pytest
 
 from ledger.cli.answers import Output
 from ledger.cli.log.backup import note_backup
-from ledger.cli.machine.status import seen_in_rows, seen_on_host, shown_age
+from ledger.cli.machine.log_shown import age_text
+from ledger.cli.machine.status import seen_in_rows, seen_on_host
 from ledger.config.address import Address
 from ledger.machine.room import HostPlaces
 from projections.fold.log_reads import open_reads
@@ -86,4 +87,4 @@ def test_without_a_backup_its_age_is_absent_for_the_alert() -> None:
     [(0.4, "0 seconds"), (119, "119 seconds"), (120, "2 minutes"), (50 * 3600, "2 days")],
 )
 def test_an_age_is_told_in_a_unit_that_fits(seconds: float, said: str) -> None:
-    assert shown_age(seconds) == said
+    assert age_text(seconds) == said

@@ -34,7 +34,7 @@ class TrimNote(NamedTuple):
 
 
 def key_of(domain: int) -> bytes:
-    """Return the key of the note of a domain."""
+    """Return the key under which the newest note is kept."""
     return f"{domain}/trim-policy".encode()
 
 

@@ -5,19 +5,24 @@ are counted, and their size is that of the newest ones. What a day adds is what 
 within the last day, and the rows that were made of as many events.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from ledger.errors import AccessDeniedError, TopicMissingError
+from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.port import Log, Topic
+from ledger.machine.folder import BROKER
+from ledger.machine.room import DiskRoom
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 SAMPLE: Final = 500
 RECORD_BYTES: Final = 20
 """What Kafka keeps of a record besides its key and its value, about."""
 WAIT_S: Final = 5.0
+PUBLICATION: Final = "publisher"
+"""The folder of a publisher's rows, beside those of the follower."""
 
 
 class HeldBytes(NamedTuple):
@@ -102,6 +107,33 @@ def growth(log: Log, now_ms: int, events: HeldBytes, rows: Iterable[HeldBytes]) 
     share = a_day / events.records if events.records else 0.0
     row_bytes = sum(each.bytes for each in rows)
     return Growth(round(a_day), round(events.bytes * share), round(row_bytes * share))
+
+
+def events_held(log: Log, ledger: str, store: Path | None) -> HeldBytes | None:
+    """Return what the events topic holds, as `topic_held`; `store` are the rows of this host."""
+    return topic_held(log, Topic.EVENTS, topic_folder(ledger, Topic.EVENTS, store))
+
+
+def topic_folder(ledger: str, topic: Topic, store: Path | None) -> Path | None:
+    """Return where a broker beside the rows of this host would keep a topic."""
+    if store is None:
+        return None
+    return store.parent / BROKER / "log" / f"{topic_name(ledger, topic)}-0"
+
+
+def rows_held(store: Path | None) -> Iterator[HeldBytes]:
+    """Yield what the rows of this host hold."""
+    if store is None:
+        return
+    for what, place in {"rows": store, PUBLICATION: store.parent / PUBLICATION}.items():
+        if place.is_dir():
+            yield HeldBytes(what, folder_bytes(place))
+
+
+def least_days_left(added: Growth, disks: Iterable[DiskRoom]) -> float | None:
+    """Return after how many days the first disk is full, None if nothing grows."""
+    days = (added.days_left(disk.free) for disk in disks)
+    return min((each for each in days if each is not None), default=None)
 
 
 def folder_bytes(folder: Path) -> int:

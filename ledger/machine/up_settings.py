@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ledger.config.address import LEDGER_DEFAULT, home_folder, option_text
-from ledger.config.settings import NotifierSettings
+from ledger.config.settings import LogSettings, NotifierSettings
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.secured import Secured
 
@@ -23,8 +23,8 @@ class UpSettings:
     anew from the log. With `begin_anew` the remains of a ledger without events are deleted.
     `client` are settings of Kafka's client; the roles find them by themselves. With `secure` the
     embedded broker and all HTTP servers demand a login and speak TLS; `hosts` are further names of
-    the servers. A ledger that was secured once stays so. With `trims` its leader takes old events
-    from the log, by the settings of the log.
+    the servers. A ledger that was secured once stays so. Its leader takes old events from
+    the log by the settings `log`.
     """
 
     ledger: str = LEDGER_DEFAULT
@@ -37,6 +37,7 @@ class UpSettings:
     with_spark: bool = False
     with_iceberg: bool = False
     notifier: NotifierSettings = NotifierSettings()  # noqa: RUF009 - it never changes
+    log: LogSettings = LogSettings()  # noqa: RUF009 - as above
     http: str | None = None
     cache_http: str | None = None
     publisher_http: str | None = None
@@ -49,7 +50,6 @@ class UpSettings:
     begin_anew: bool = False
     secure: bool = False
     hosts: str = ""
-    trims: bool = False
     warehouse: str | None = None
     client: Mapping[str, str] = field(default_factory=dict)
 

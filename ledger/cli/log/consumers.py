@@ -1,7 +1,7 @@
 """Commands that list the processes which follow the log, and forget one that is gone."""
 
 from contextlib import closing
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,8 +15,6 @@ from ledger.log.port import Log
 
 app = typer.Typer(no_args_is_help=True)
 
-MS = 1000
-
 
 @app.command("list")
 def consumers_list(
@@ -27,11 +25,12 @@ def consumers_list(
 ) -> None:
     """List the processes that follow the log: how far each is, and when it said so."""
     from ledger.config.search import find_address, log_of  # noqa: PLC0415 - a command loads what it uses
+    from ledger.trimming.look import consumer_seen  # noqa: PLC0415
 
     with closing(log_of(find_address(bootstrap, ledger))) as log:
         end, now_ms = last_position(log, 0), SystemClock().now_ms()
-        rows = [row_of(each, end, now_ms) for each in known(log)]
-    answer_rows(rows, output)
+        seen = [consumer_seen(each, end, now_ms) for each in known(log)]
+    answer_rows([{**each._asdict(), "at": time_text(each.at)} for each in seen], output)
 
 
 @app.command("forget")
@@ -67,16 +66,3 @@ def known(log: Log) -> list[Consumer]:
             "register themselves when they are started again"
         )
     return found
-
-
-def row_of(consumer: Consumer, end: int, now_ms: int) -> dict[str, Any]:
-    """Return a consumer as a row of the answer."""
-    return {
-        "role": consumer.role,
-        "name": consumer.name,
-        "host": consumer.host,
-        "position": consumer.position,
-        "behind": max(0, end - consumer.position),
-        "at": time_text(consumer.at),
-        "age_s": max(0, now_ms - consumer.at) // MS,
-    }

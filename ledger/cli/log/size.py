@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,18 +35,17 @@ def log_size(
 ) -> None:
     """Show what topics, rows and backups hold, what a day adds, and when the disk is full."""
     from ledger.config.search import find_address, log_of  # noqa: PLC0415 - a command loads what it uses
-    from ledger.machine.growth import growth  # noqa: PLC0415
+    from ledger.machine.growth import growth, least_days_left, rows_held  # noqa: PLC0415
     from ledger.machine.room import places_of  # noqa: PLC0415
 
     address = find_address(bootstrap, ledger)
     with closing(log_of(address)) as log:
-        topics, rows = list(topics_held(log, address)), list(rows_held(address))
+        topics, rows = list(topics_held(log, address)), list(rows_held(address.store))
         events = next(each for each in topics if each.what == "topic events")
         added = growth(log, SystemClock().now_ms(), events, rows)
     last = places_of(address).last_backup()
     held = [*topics, *rows, *backup_held(backup or (None if last is None else last.path))]
-    disks = places_of(address).disks()
-    left = min((days for each in disks if (days := added.days_left(each.free))), default=None)
+    left = least_days_left(added, places_of(address).disks())
     if output is Output.JSON:
         fields = {"held": [each._asdict() for each in held], "a_day": added._asdict()}
         answer({"ledger": address.ledger, **fields, "days_left": left}, output)
@@ -58,29 +56,13 @@ def log_size(
 
 def topics_held(log: "Log", address: "Address") -> Iterator["HeldBytes"]:
     """Yield what each topic of a ledger holds."""
-    from ledger.log.kafka.topic_settings import topic_name  # noqa: PLC0415
     from ledger.log.port import Topic  # noqa: PLC0415
-    from ledger.machine.folder import BROKER  # noqa: PLC0415
-    from ledger.machine.growth import topic_held  # noqa: PLC0415
+    from ledger.machine.growth import topic_folder, topic_held  # noqa: PLC0415
 
-    home = None if address.store is None else address.store.parent / BROKER / "log"
     for topic in Topic:
-        folder = None if home is None else home / f"{topic_name(address.ledger, topic)}-0"
+        folder = topic_folder(address.ledger, topic, address.store)
         if (held := topic_held(log, topic, folder)) is not None:
             yield held
-
-
-def rows_held(address: "Address") -> Iterator["HeldBytes"]:
-    """Yield what the rows of this host hold."""
-    from ledger.machine.growth import HeldBytes, folder_bytes  # noqa: PLC0415
-    from ledger.machine.up import PUBLISHER  # noqa: PLC0415
-
-    if address.store is None:
-        return
-    places: dict[str, Path] = {"rows": address.store, PUBLISHER: address.store.parent / PUBLISHER}
-    for what, place in places.items():
-        if place.is_dir():
-            yield HeldBytes(what, folder_bytes(place))
 
 
 def backup_held(path: str | None) -> Iterator["HeldBytes"]:

@@ -102,9 +102,9 @@ def place_of(address: "Address") -> str:
     """Return the place of the backup that a trim relies on; raises SettingsError without one."""
     from ledger.config.config import load  # noqa: PLC0415
     from ledger.machine.room import places_of  # noqa: PLC0415
+    from ledger.trimming.look import archive_of  # noqa: PLC0415
 
-    last = places_of(address).last_backup()
-    found = load().settings.log.archive or (None if last is None else last.path)
+    found = archive_of(load().settings.log.archive, None, places_of(address))
     if found is None:
         raise SettingsError(
             "a trim needs a backup with the events and an image of rows: take one with lakeledger "

@@ -8,10 +8,11 @@ import json
 from collections.abc import Mapping
 from contextlib import closing
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ledger.cli.answers import Output, OutputOption, answer
 from ledger.cli.failures import Stopped
+from ledger.cli.machine.log_shown import age_text, looked_at, shown, trim_text
 from ledger.cli.options import AWAY_S, CONFIGURED, NameOption, catalog_of
 from ledger.cli.reading import reading_at, when
 from ledger.cli.tables.anomalies import counted, counts_shown
@@ -37,6 +38,9 @@ from ledger.session.receipt import Token
 from ledger.session.tail import read_genesis
 from projections.reads.dropped_files import waiting_files
 
+if TYPE_CHECKING:
+    from ledger.trimming.look import LogLook
+
 BEAT_WAIT_S: Final = 1.0
 ROWS_WAIT_S: Final = 10.0
 READ_MAX: Final = 100
@@ -53,17 +57,23 @@ FIELDS: Final = (
         "next_txn",
     ),
     *("watermark", "oldest_txn", "last_backup", "disks"),
+    *("first_position", "last_trim", "trim_policy", "image", "consumers", "slowest_consumer"),
+    *("a_day", "days_left", "growth"),
     *("anomalies", "more_anomalies", "topics", "publisher", "iceberg"),
 )
 
 
 class SeenLog(NamedTuple):
-    """What the log holds: ledger, last position, number of records, and the leader if one beats."""
+    """What the log holds: ledger, last position, number of records, and the leader if one beats.
+
+    `look` is how it begins, and what follows it.
+    """
 
     origin: Token
     position: int
     records: int
     leader: dict[str, Any] | None
+    look: "LogLook"
 
 
 def status(ledger: NameOption = None, output: OutputOption = Output.TABLE) -> None:
@@ -103,7 +113,7 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
         found |= seen_of_iceberg(address.iceberg_url, output)
     try:
         seen = seen_in_log(address)
-        found |= {"leader": seen.leader, "records_in_log": seen.records}
+        found |= {"leader": seen.leader, "records_in_log": seen.records, **shown(seen.look, output)}
         if seen.leader is None:
             reasons.append("no sequencer has beaten for a second: commands wait until one leads")
         found["topics"], faults = seen_of_topics(address)
@@ -119,6 +129,7 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
             found |= seen_in_rows(reads, seen, output)
             if seen is not None:
                 reasons += rows_behind(reads, seen.position, ROWS_WAIT_S)
+                found |= trim_text(seen.look, reads, output)
     except LedgerError as problem:
         reasons.append(why_unwell(problem))
     return reasons
@@ -140,16 +151,8 @@ def seen_on_host(address: Address, output: Output) -> Mapping[str, Any]:
         or None,
         "last_backup": "none was taken on this host: lakeledger backup PATH"
         if last is None
-        else f"{shown_age(last.age_s())} ago, to {last.path}, up to position {last.position}",
+        else f"{age_text(last.age_s())} ago, to {last.path}, up to position {last.position}",
     }
-
-
-def shown_age(seconds: float) -> str:
-    """Return a duration in the largest unit of which there are two or more."""
-    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
 
 
 def seen_of_topics(address: Address) -> tuple[str | None, list[str]]:
@@ -252,7 +255,7 @@ def open_txn(row: TxnRow, output: Output) -> Any:
     if output is Output.JSON:
         opened = {"opened_at": when(row.opened_at), "age_s": round(age_s)}
         return {"txn": row.txn, "session": row.session, "owner": owner, **opened}
-    return f"txn {row.txn} of {owner}, session {row.session}, open for {shown_age(age_s)}"
+    return f"txn {row.txn} of {owner}, session {row.session}, open for {age_text(age_s)}"
 
 
 def waiting(reads: Reads, output: Output) -> Any:
@@ -292,7 +295,8 @@ def seen_in_log(address: Address) -> SeenLog:
         end = log.ends(Topic.EVENTS)[1]
         with closing(log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])) as beats:
             leader = leader_heard(beats, BEAT_WAIT_S)
-        return SeenLog(Token(created.ledger, created.domain, 0), position, end, leader)
+        look = looked_at(log, address)
+        return SeenLog(Token(created.ledger, created.domain, 0), position, end, leader, look)
 
 
 def genesis(log: Log) -> LedgerCreated:

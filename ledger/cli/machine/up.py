@@ -2,7 +2,7 @@
 
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -67,7 +67,6 @@ def up(
     from ledger.config.config import load  # noqa: PLC0415 - a command loads only what it uses
     from ledger.machine.staying_up import stay_up  # noqa: PLC0415 - loads the Kafka client
     from ledger.machine.up_settings import UpSettings  # noqa: PLC0415
-    from ledger.trimming.policy import rules_of  # noqa: PLC0415
 
     take_signals()
     flags = {"ledger": ledger, "home": home, "bootstrap": bootstrap}
@@ -84,20 +83,17 @@ def up(
         with_iceberg=iceberg,
         with_spark=spark,
         http=loaded.given("follower.http"),
-        cache_http=loaded.given("cache.http"),
-        publisher_http=loaded.given("publisher.http"),
-        iceberg_http=loaded.given("iceberg.http"),
         warehouse=found.warehouse,
-        notifier_http=loaded.given("notifier.http"),
         notifier=found.notifier,
+        log=found.log,
         lease_s=lease_s,
         rebuild=rebuild,
         flush=flush,
         begin_anew=begin_anew,
         secure=secure,
         hosts=found.follower.hosts,
-        trims=rules_of(found.log) is not None,
         client=found.client(),
+        **addresses(loaded),
     )
     warn_of_store(loaded, settings.folder)
     try:
@@ -106,6 +102,12 @@ def up(
         say("interrupted before the ledger was up; nothing is left running")
         code = ExitCode.INTERRUPTED
     raise typer.Exit(code)
+
+
+def addresses(loaded: "Loaded") -> dict[str, Any]:
+    """Return where roles besides the follower are to answer HTTP, None for any free port."""
+    roles = ("cache", "publisher", "iceberg", "notifier")
+    return {f"{role}_http": loaded.given(f"{role}.http") for role in roles}
 
 
 def take_signals() -> None:
