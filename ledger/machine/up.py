@@ -37,8 +37,10 @@ from ledger.machine.kafka.broker import Broker
 from ledger.machine.kafka.jars import fetch
 from ledger.machine.own_topics import kept_right, make_topics
 from ledger.machine.room import WAREHOUSE
+from ledger.machine.secured import Secured
 from ledger.machine.supervisor import SupervisedRole, Supervisor
 from ledger.machine.up_settings import UpSettings, administered
+from ledger.trimming.policy import rules_of
 
 FOLLOWER = "follower"
 PUBLISHER = "publisher"
@@ -109,6 +111,7 @@ def check(settings: UpSettings) -> None:
     if settings.secure:
         library()
     topic_name(settings.ledger, Topic.EVENTS)
+    rules_of(settings.log)
     if settings.cache_http is not None and settings.caches > 1:
         raise SettingsError(
             f"cache.http is {settings.cache_http}, the address of a single cache, but there are "
@@ -130,9 +133,7 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         reached = administered(settings, broker)
         make_topics(settings, reached, say)
         if secured is not None:
-            secured.admit(
-                *(reached.bootstrap, settings.ledger, settings.notifier.topic), trims=settings.trims
-            )
+            admit(secured, settings, reached.bootstrap)
         ports = KeptPorts(folder, say)
         http = ports.endpoint_of(FOLLOWER, settings.http)
         url = None if http == OFF else f"{scheme}://{http}"
@@ -180,6 +181,12 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
     finally:
         if broker is not None:
             ending.of(broker.stop, broker.kill)
+
+
+def admit(secured: Secured, settings: UpSettings, bootstrap: str) -> None:
+    """Give the users of a secured ledger the rights for all that it runs."""
+    topic, trims = settings.notifier.topic, settings.log.keep_days is not None
+    secured.admit(bootstrap, settings.ledger, topic, trims=trims)
 
 
 def come_up(

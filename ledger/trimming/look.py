@@ -18,6 +18,7 @@ from ledger.log.trim_notes import TrimNote, read_trim_note
 from ledger.log.trimmed import TrimMark, start_of
 from ledger.machine.growth import Growth, events_held, growth, least_days_left, rows_held, time_at
 from ledger.machine.room import HostPlaces
+from ledger.reads.port import Reads
 
 MS: Final = 1000
 GROWN_MS: Final = 60 * 60 * 1000
@@ -180,3 +181,22 @@ def grown(
     if events is None:
         return None, now_ms
     return growth(log, now_ms, events, rows_held(places.store)), now_ms
+
+
+class TrimTold(NamedTuple):
+    """The event of a trim: its time in milliseconds, the user and program, and the reason."""
+
+    at: int
+    by: str
+    reason: str
+
+
+def trim_told(reads: Reads, position: int) -> TrimTold | None:
+    """Return the event at a position, None while no row shows it."""
+    events = reads.history(position - 1, 1)
+    if not events or events[0].position != position:
+        return None
+    event = events[0]
+    session = reads.session(event.session)
+    by = "" if session is None else f"{session.user}@{session.host} {session.application}".strip()
+    return TrimTold(event.at, by, event.message)

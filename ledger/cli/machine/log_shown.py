@@ -77,7 +77,7 @@ def image_text(image: "ImageSeen | None") -> str | None:
 
 def trim_text(look: "LogLook", reads: "Reads", output: Output) -> Mapping[str, Any]:
     """Return the last trim with user, time and reason from the rows, as fields."""
-    from projections.reads.trims import trim_told  # noqa: PLC0415
+    from ledger.trimming.look import trim_told  # noqa: PLC0415
 
     trim = look.trim
     if trim is None:
