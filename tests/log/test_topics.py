@@ -216,13 +216,14 @@ def test_events_that_are_gone(broker: Broker, created: str) -> None:
     assert Topic.EVENTS not in topic_ids(broker.bootstrap, created)
 
 
-@pytest.mark.parametrize("topic", REQUIRED)
+@pytest.mark.parametrize("topic", Topic)
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 @pytest.mark.parametrize("flush", [True, False])
 def test_flushed_by_default(topic: Topic, replicas: int, flush: bool) -> None:  # noqa: FBT001
     """Fewer copies than are safe are flushed, of what nothing else can bring back."""
     kept = settings_for(topic, replicas, flush=flush).get("flush.messages")
-    is_flushed = flush and replicas < REPLICAS_SAFE and topic in {Topic.EVENTS, Topic.CATALOGS}
+    is_needed = topic in {Topic.EVENTS, Topic.CATALOGS, Topic.CONSUMERS}
+    is_flushed = flush and replicas < REPLICAS_SAFE and is_needed
     assert kept == ("1" if is_flushed else None)
 
 
@@ -233,6 +234,7 @@ def test_flushed_by_default(topic: Topic, replicas: int, flush: bool) -> None:  
         (Topic.EVENTS, 2, "100", True),
         (Topic.EVENTS, 1, "1", False),
         (Topic.EVENTS, 3, "9223372036854775807", False),
+        (Topic.CONSUMERS, 1, "9223372036854775807", True),
         (Topic.COMMANDS, 1, "9223372036854775807", False),
     ],
 )

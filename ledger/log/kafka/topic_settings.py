@@ -28,7 +28,7 @@ EACH_RECORD: Final = "1"
 NEVER: Final = str(2**63 - 1)
 # Without other copies, a power cut loses acknowledged records. For these topics the loss is
 # permanent; the records of the other topics are sent or written again.
-FLUSHED: Final = frozenset({Topic.EVENTS, Topic.CATALOGS})
+FLUSHED: Final = frozenset({Topic.EVENTS, Topic.CATALOGS, Topic.CONSUMERS})
 
 COMPRESSION: Final = "compression.type"
 AS_SENT: Final = "producer"
