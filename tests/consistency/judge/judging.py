@@ -1,0 +1,83 @@
+"""Judge a history: every check, each finding once, sorted by what the level forbids."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tests.consistency.history import History, Txn
+from tests.consistency.judge import cells, counting, cycles, dependencies, values
+from tests.consistency.judge.anomalies import Anomaly, Level, Verdict, sorted_by
+from tests.consistency.judge.dependencies import Edge
+from tests.consistency.judge.values import Seen, Values
+from tests.consistency.operations import TABLES
+
+FINAL = "final"
+"""The session that reads every table once all others have ended."""
+
+
+def judge(history: History, level: Level) -> Verdict:
+    """Return what a history shows, by what a level forbids."""
+    return sorted_by(level, list(anomalies(history)))
+
+
+def anomalies(history: History) -> Iterator[Anomaly]:
+    """Yield all that is wrong with a history, whatever its level."""
+    txns = without_cut(history)
+    known = Values(txns)
+    final = [seen for seen in known.reads if seen.txn.session == FINAL]
+    yield from cycles.few(row_anomalies(known, final))
+    edges = list(edges_of(known))
+    yield from cycles.cycle_anomalies(edges)
+    for table in TABLES:
+        yield from cycles.few(cycles.skews(edges_within(known, edges, table), "G2-table"))
+
+
+def row_anomalies(known: Values, final: Sequence[Seen]) -> Iterator[Anomaly]:
+    """Yield what single reads show, and what counting shows."""
+    looks = cells.looks(known)
+    orders = cells.list_orders(looks)
+    yield from values.bad_values(known)
+    yield from cells.key_anomalies(known)
+    yield from cells.order_anomalies(known, looks, orders)
+    yield from cells.lost_updates(cells.overwrites(known))
+    yield from cells.lost_writes(known, orders, final)
+    yield from counting.sum_anomalies(known)
+    yield from counting.balance_anomalies(known.txns, final)
+    yield from counting.stock_anomalies(known, final)
+    yield from counting.feed_anomalies(known.txns, final)
+
+
+def edges_of(known: Values) -> Iterator[Edge]:
+    """Yield all dependencies between txns that took effect."""
+    looks = cells.looks(known)
+    yield from dependencies.list_edges(known, looks, cells.list_orders(looks))
+    yield from dependencies.register_edges(known, cells.overwrites(known))
+    yield from dependencies.bag_edges(known)
+    counted = [txn for txn in known.txns if txn.id in known.counted]
+    yield from dependencies.session_edges(counted)
+    yield from dependencies.time_edges(counted)
+    yield from dependencies.log_edges(counted)
+
+
+def edges_within(known: Values, edges: Sequence[Edge], table: str) -> Sequence[Edge]:
+    """Return the edges of one table, without those to blind inserts, which may stand elsewhere."""
+    by_id = {txn.id: txn for txn in known.txns}
+    return [
+        edge
+        for edge in edges
+        if edge.table == table
+        and not (edge.kind == "rw" and dependencies.is_blind(by_id[edge.target], table))
+    ]
+
+
+def without_cut(history: History) -> Sequence[Txn]:
+    """Return the txns of a history, those as aborted that a log lost with its end.
+
+    Each cut in the facts has the last place that was kept, and when it was made.
+    """
+    txns = list(history.txns)
+    for cut in history.facts.get("cuts", ()):
+        for at, txn in enumerate(txns):
+            is_lost = max(txn.place, txn.read_from) > cut["kept"] and txn.ended < cut["at"]
+            if is_lost and txn.outcome == "committed":
+                txns[at] = replace(txn, outcome="aborted", error="lost with the end of the log")
+    return txns

@@ -1,0 +1,137 @@
+"""Mutants of the judge: one check off or altered. Some planted history must tell each of them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from tests.consistency.history import History, Txn
+from tests.consistency.judge import (
+    anomalies,
+    cells,
+    counting,
+    cycles,
+    dependencies,
+    judging,
+    values,
+)
+from tests.consistency.judge.dependencies import Edge
+from tests.consistency.judge.planted import CLEAN, PLANTED
+from tests.isolation.mutants import Mutant, Swap
+from tests.isolation.mutants import broken as swapped
+
+
+def nothing(*_: object, **__: object) -> Sequence[Any]:
+    return ()
+
+
+def always(answer: object) -> Any:
+    """Return a function that gives one answer."""
+
+    def told(*_: object) -> object:
+        return answer
+
+    return told
+
+
+def uncut(history: History) -> Sequence[Txn]:
+    return list(history.txns)
+
+
+def without(kind: str) -> Any:
+    """Return the collection of edges without one kind."""
+
+    def graph_of(edges: Sequence[Edge], kinds: frozenset[Any]) -> Any:
+        return HONEST_GRAPH([edge for edge in edges if edge.kind != kind], kinds)
+
+    return graph_of
+
+
+def backwards(kind: str) -> Any:
+    """Return the collection of edges with one kind turned round."""
+
+    def graph_of(edges: Sequence[Edge], kinds: frozenset[Any]) -> Any:
+        turned = [
+            edge._replace(source=edge.target, target=edge.source) if edge.kind == kind else edge
+            for edge in edges
+        ]
+        return HONEST_GRAPH(turned, kinds)
+
+    return graph_of
+
+
+HONEST_GRAPH: Final = cycles.graph_of
+
+LEFT_OUT: Final = (
+    (values, "doubled_values"),
+    (values, "bad_value"),
+    (values, "intermediate"),
+    (cells, "key_anomalies"),
+    (cells, "missed_rows"),
+    (cells, "order_anomalies"),
+    (cells, "own_rows_missed"),
+    (cells, "lost_updates"),
+    (cells, "lost_writes"),
+    (cells, "lost_registers"),
+    (counting, "sum_anomalies"),
+    (counting, "balance_anomalies"),
+    (counting, "stock_anomalies"),
+    (counting, "returned_rows"),
+    (counting, "feed_anomalies"),
+    (counting, "changes_anomalies"),
+    (counting, "past_anomalies"),
+    (dependencies, "list_edges"),
+    (dependencies, "bag_edges"),
+    (dependencies, "session_edges"),
+    (dependencies, "time_edges"),
+    (dependencies, "log_edges"),
+    (cycles, "single_cycles"),
+    (cycles, "any_cycles"),
+    (cycles, "log_cycles"),
+    (cycles, "knots"),
+)
+
+ALTERED: Final = (
+    Mutant("no cut", [Swap(judging, "without_cut", uncut)]),
+    Mutant("every txn is blind", [Swap(dependencies, "is_blind", always("yes"))]),
+    Mutant("every claim counts", [Swap(values, "is_claim", always(""))]),
+    Mutant("no doubt adds up", [Swap(counting, "sums_of", always({0}))]),
+    Mutant("two rows are a key", [Swap(cells, "twice", always("doubled key"))]),
+    Mutant("one row twice", [Swap(cells, "twice", always("doubled row"))]),
+    *(
+        Mutant(f"no {kind}", [Swap(cycles, "graph_of", without(kind))])
+        for kind in ("ww", "wr", "rw", "so", "tk", "rt", "log")
+    ),
+    *(
+        Mutant(f"{kind} backwards", [Swap(cycles, "graph_of", backwards(kind))])
+        for kind in ("ww", "wr", "rw", "so", "tk", "rt")
+    ),
+)
+
+MUTANTS: Final[Sequence[Mutant]] = (
+    *(Mutant(f"no {name}", [Swap(owner, name, nothing)]) for owner, name in LEFT_OUT),
+    *ALTERED,
+)
+
+
+@contextmanager
+def broken(mutant: Mutant) -> Iterator[None]:
+    """Let the judge be broken inside the block, wherever a module knows the name."""
+    modules = (anomalies, cells, counting, cycles, dependencies, judging, values)
+    swaps = [
+        Swap(module, swap.name, swap.instead)
+        for swap in mutant.swaps
+        for module in modules
+        if hasattr(module, swap.name)
+    ]
+    with swapped(Mutant(mutant.name, swaps)):
+        yield
+
+
+def told_by() -> Sequence[str]:
+    """Return the histories that the judge in use gets wrong: an anomaly missed, or one too many."""
+    missed = [
+        name
+        for name, (kind, history) in PLANTED.items()
+        if kind not in {anomaly.kind for anomaly in judging.anomalies(history)}
+    ]
+    return missed + [name for name, history in CLEAN.items() if list(judging.anomalies(history))]
