@@ -1,0 +1,45 @@
+"""The checker's command line: `python -m tests.consistency run|judge|list`."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.consistency.run import SUBJECTS, Run, carry_out, report
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run as the command line says and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.consistency", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run one subject and judge its history")
+    run.add_argument("subject", choices=SUBJECTS)
+    run.add_argument("--level", default="serializable")
+    run.add_argument("--grain", default="file", choices=("file", "rows"))
+    run.add_argument("--seed", type=int, default=1)
+    run.add_argument("--seconds", type=float, default=60)
+    run.add_argument("--faults", default="kill,pause", help="kill, pause, cut; empty for none")
+    run.add_argument("--folder", type=Path, help="where the history stays")
+    judged = commands.add_parser("judge", help="judge the history of a folder again")
+    judged.add_argument("folder", type=Path)
+    options = parser.parse_args(arguments)
+    if options.command == "judge":
+        return 1 if report(options.folder).forbidden else 0
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="consistency-"))
+    faults = [fault for fault in options.faults.split(",") if fault]
+    made = Run(
+        options.subject,
+        options.level,
+        options.grain,
+        options.seed,
+        options.seconds,
+        faults,
+        folder,
+    )
+    print(f"history in {folder}")
+    return 1 if carry_out(made).forbidden else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""Hosts: what a subject runs on, and which of its processes a fault may strike.
+
+A host is a context: it yields what the jobs of clients need, and the processes by their roles.
+"""
+
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event as Signal
+from typing import Any, Final, Protocol
+
+import psutil
+
+from tests.benchmarks.postgres import USER, postgres
+from tests.consistency.client import now
+from tests.integration.commands import Command, lakeledger
+from tests.integration.power.segments import cut_topic, forget_good_order, places
+
+LEDGER: Final = "lake"
+UP_S: Final = 60.0
+LOST_MAX: Final = 8
+LOOK_S: Final = 0.2
+ROLES: Final = ("sequencer", "follower", "publisher", "iceberg")
+
+
+class Host(Protocol):
+    """What a subject runs on.
+
+    Attributes:
+        facts: what a run notes of it beside its history.
+        roles: the roles that a fault may strike.
+    """
+
+    facts: dict[str, Any]
+    roles: Sequence[str]
+
+    def job(self) -> Mapping[str, Any]:
+        """Return what the jobs of clients need."""
+
+    def processes(self, role: str) -> Sequence[psutil.Process]:
+        """Return the processes of a role that run now."""
+
+    def look(self) -> None:
+        """Bring back what does not come back by itself."""
+
+    def lose_end(self, lost: int) -> str:
+        """Let the log lose its end and recover it; return what was done, "" if nothing."""
+
+
+class Nothing:
+    """The host of a library that needs no server."""
+
+    def __init__(self, folder: Path, **more: Any) -> None:
+        self.facts: dict[str, Any] = {}
+        self.roles: Sequence[str] = ()
+        self._job = {"lake": str(folder / "lake"), **more}
+
+    def job(self) -> Mapping[str, Any]:
+        return self._job
+
+    def processes(self, role: str) -> Sequence[psutil.Process]:
+        del role
+        return ()
+
+    def look(self) -> None:
+        """Nothing runs."""
+
+    def lose_end(self, lost: int) -> str:
+        del lost
+        return ""
+
+
+class LedgerHost:
+    """A whole ledger by `lakeledger up`, with embedded Kafka; a broker that died is started again."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.facts: dict[str, Any] = {"cuts": []}
+        self.roles: Sequence[str] = (*ROLES[:2], *(r for r in ROLES if f"--{r[:7]}" in options))
+        self._home, self._lake, self._options = folder / "home", folder / "warehouse", options
+        self._port = free_port()
+        os.environ["LAKELEDGER_HOME"] = str(self._home)
+        os.environ["LAKELEDGER_WAREHOUSE"] = str(self._lake)
+        self._up = self._start()
+
+    def job(self) -> Mapping[str, Any]:
+        bootstrap = f"127.0.0.1:{self._port}"
+        return {"bootstrap": bootstrap, "ledger": LEDGER, "lake": str(self._lake)}
+
+    def _start(self, *more: str) -> Command:
+        port = ("--port", str(self._port))
+        command = Command(self._home, "up", "--ledger", LEDGER, *port, *self._options, *more)
+        command.wait_for("Ctrl-C stops it all")
+        return command
+
+    def processes(self, role: str) -> Sequence[psutil.Process]:
+        found = []
+        for process in self._up.children():
+            try:
+                line = process.cmdline()
+            except psutil.Error:
+                continue
+            is_broker = bool(line) and "java" in Path(line[0]).name and role == "broker"
+            if is_broker or ("serve" in line and role in line):
+                found.append(process)
+        return found
+
+    def look(self) -> None:
+        if self._up.process.poll() is not None:
+            self._up = self._start()
+
+    def lose_end(self, lost: int) -> str:
+        self.kill()
+        [events] = self._home.rglob(f"{LEDGER}.events-0")
+        log, topic = events.parent, f"{LEDGER}.events"
+        offsets = places(log, topic)
+        cut_topic(log, topic, offsets[-1 - min(lost, len(offsets) - 1)])
+        forget_good_order(log)
+        done = lakeledger(self._home, "recover", "--cut", "--ledger", LEDGER, "--output", "json")
+        self._up = self._start("--rebuild")
+        self.facts["cuts"].append({"at": now(), "said": done.stdout[:2000], "lost": lost})
+        return f"the log lost {lost} batches"
+
+    def kill(self) -> None:
+        """End everything as a power cut would."""
+        children = self._up.children()
+        self._up.process.kill()
+        for child in children:
+            child.kill()
+        self._up.process.wait()
+
+    def stop(self) -> None:
+        if self._up.process.poll() is None:
+            children = self._up.children()
+            self._up.end(signal.SIGTERM)
+            for child in children:
+                if child.is_running():
+                    child.kill()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@contextmanager
+def ledger_host(folder: Path, *options: str) -> Iterator[Host]:
+    host = LedgerHost(folder, *options)
+    try:
+        yield host
+    finally:
+        host.stop()
+
+
+@contextmanager
+def no_host(folder: Path) -> Iterator[Host]:
+    yield Nothing(folder)
+
+
+@contextmanager
+def postgres_host(folder: Path) -> Iterator[Host]:
+    with postgres() as port:
+        yield Nothing(folder, port=port, user=USER)
+
+
+HostOf = Callable[[Path], Any]
+
+
+def wait(seconds: float) -> None:
+    Signal().wait(seconds)

@@ -1,0 +1,5 @@
+"""Subjects: the systems that are judged, one adapter each.
+
+An adapter is a module with `LACKS` (what its system cannot do, by name), `version()`, `create(job)`
+and `session(job)`. Those of peers import nothing of the ledger.
+"""
