@@ -3,6 +3,7 @@
 A host is a context: it yields what the jobs of clients need, and the processes by their roles.
 """
 
+import json
 import os
 import signal
 import socket
@@ -20,6 +21,7 @@ from tests.integration.commands import Command, lakeledger
 from tests.integration.power.segments import cut_topic, forget_good_order, places
 
 LEDGER: Final = "lake"
+ADDRESS: Final = "address.json"
 UP_S: Final = 60.0
 LOST_MAX: Final = 8
 LOOK_S: Final = 0.2
@@ -78,7 +80,9 @@ class LedgerHost:
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.facts: dict[str, Any] = {"cuts": []}
-        self.roles: Sequence[str] = (*ROLES[:2], *(r for r in ROLES if f"--{r[:7]}" in options))
+        self.roles: Sequence[str] = [
+            role for role in ROLES if role != "iceberg" or "--iceberg" in options
+        ]
         self._home, self._lake, self._options = folder / "home", folder / "warehouse", options
         self._port = free_port()
         os.environ["LAKELEDGER_HOME"] = str(self._home)
@@ -86,8 +90,11 @@ class LedgerHost:
         self._up = self._start()
 
     def job(self) -> Mapping[str, Any]:
-        bootstrap = f"127.0.0.1:{self._port}"
-        return {"bootstrap": bootstrap, "ledger": LEDGER, "lake": str(self._lake)}
+        job = {"bootstrap": f"127.0.0.1:{self._port}", "ledger": LEDGER, "lake": str(self._lake)}
+        if "--iceberg" in self._options:
+            address = next(self._home.rglob(ADDRESS)).read_text(encoding="utf-8")
+            job["iceberg"] = json.loads(address)["iceberg_url"]
+        return job
 
     def _start(self, *more: str) -> Command:
         port = ("--port", str(self._port))
@@ -147,11 +154,23 @@ def free_port() -> int:
 
 @contextmanager
 def ledger_host(folder: Path, *options: str) -> Iterator[Host]:
-    host = LedgerHost(folder, *options)
+    host = LedgerHost(folder, "--publish", *options)
     try:
         yield host
     finally:
         host.stop()
+
+
+@contextmanager
+def unflushed_host(folder: Path) -> Iterator[Host]:
+    with ledger_host(folder, "--no-flush") as host:
+        yield host
+
+
+@contextmanager
+def iceberg_host(folder: Path) -> Iterator[Host]:
+    with ledger_host(folder, "--iceberg") as host:
+        yield host
 
 
 @contextmanager

@@ -18,7 +18,15 @@ import psutil
 from tests.benchmarks import peer
 from tests.consistency.client import now
 from tests.consistency.history import read_history
-from tests.consistency.hosts import Host, ledger_host, no_host, postgres_host, wait
+from tests.consistency.hosts import (
+    Host,
+    iceberg_host,
+    ledger_host,
+    no_host,
+    postgres_host,
+    unflushed_host,
+    wait,
+)
 from tests.consistency.judge.anomalies import Level, Verdict
 from tests.consistency.judge.judging import judge
 
@@ -60,10 +68,18 @@ LEDGER_LEVELS: Final[Sequence[Level]] = (
     "write-serializable",
     "snapshot-isolation",
 )
-DUCKLAKE: Final = peer.DUCKLAKE
+SNAPSHOT: Final[Sequence[Level]] = ("snapshot-isolation",)
 SUBJECTS: Final[Mapping[str, Subject]] = {
     "ledger-sdk": Subject("ledger_sdk", ledger_host, {}, levels=LEDGER_LEVELS),
     "ledger-sql": Subject("ledger_sdk", ledger_host, {"reads": "sql"}, levels=LEDGER_LEVELS),
+    "ledger-no-flush": Subject("ledger_sdk", unflushed_host, {}, levels=LEDGER_LEVELS),
+    "ledger-iceberg": Subject("ledger_iceberg", iceberg_host, {}, levels=LEDGER_LEVELS),
+    "ledger-spark": Subject("ledger_spark", ledger_host, {}, None, 1, 4, LEDGER_LEVELS),
+    "deltalake": Subject("deltalake_rs", no_host, {}, peer.DELTA),
+    "ducklake-file": Subject("ducklake", no_host, {}, peer.DUCKLAKE, 1, 4, SNAPSHOT),
+    "ducklake-postgres": Subject("ducklake", postgres_host, {}, peer.DUCKLAKE, levels=SNAPSHOT),
+    "pyiceberg-sqlite": Subject("pyiceberg_sqlite", no_host, {}, peer.PYICEBERG),
+    "delta-spark": Subject("delta_spark", no_host, {}, None, 1, 4),
 }
 
 

@@ -1,0 +1,51 @@
+"""LakeLedger by Spark SQL, with BEGIN and COMMIT of its parser."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from spark_sink import attach
+from spark_sink.session import ledger_session
+from tests.consistency.subjects import ledger_sdk
+from tests.consistency.subjects.port import Job, Session
+from tests.consistency.subjects.spark_text import SparkSqlSession
+
+LACKS: Final = frozenset({"ReadAt", "Feed", "tokens"})
+STALE_READS: Final = True
+REFUSALS: Final = (
+    "ConcurrentAppendException",
+    "ConcurrentDeleteReadException",
+    "ConcurrentDeleteDeleteException",
+    "SnapshotTooOldError",
+    "TxnNotOpenError",
+    "MetadataChangedException",
+)
+
+
+def version() -> str:
+    import pyspark  # noqa: PLC0415 - loads Spark
+
+    return f"{ledger_sdk.version()} in Spark {pyspark.__version__}"
+
+
+def create(job: Job) -> None:
+    ledger_sdk.create(job)
+
+
+@contextmanager
+def shared(job: Job) -> Iterator[Any]:
+    """Yield the application that the threads of a process share."""
+    spark = ledger_session("consistency")
+    spark.sparkContext.setLogLevel("OFF")
+    with ledger_sdk.connect(job) as ledger:
+        attach(spark, ledger)
+        yield spark
+
+
+@contextmanager
+def session(job: Job) -> Iterator[Session]:
+    yield SparkSqlSession(job["shared"].newSession(), place, REFUSALS, "BEGIN")
+
+
+def place(table: str) -> str:
+    return f"ledger.lake.{table}"
