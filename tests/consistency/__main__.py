@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.consistency.run import SUBJECTS, Run, carry_out, report
+from tests.consistency.run import SUBJECTS, Run, carry_out, play_scenes, report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,11 +21,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument("--seconds", type=float, default=60)
     run.add_argument("--faults", default="kill,pause", help="kill, pause, cut; empty for none")
     run.add_argument("--folder", type=Path, help="where the history stays")
+    scenes = commands.add_parser("scenes", help="play the smallest histories, each step in turn")
+    scenes.add_argument("subject", choices=SUBJECTS)
+    scenes.add_argument("--level", default="serializable")
+    scenes.add_argument("--grain", default="file", choices=("file", "rows"))
     judged = commands.add_parser("judge", help="judge the history of a folder again")
     judged.add_argument("folder", type=Path)
     options = parser.parse_args(arguments)
     if options.command == "judge":
         return 1 if report(options.folder).forbidden else 0
+    if options.command == "scenes":
+        return play_scenes(options.subject, options.level, options.grain)
     folder = options.folder or Path(tempfile.mkdtemp(prefix="consistency-"))
     faults = [fault for fault in options.faults.split(",") if fault]
     made = Run(

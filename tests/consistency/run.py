@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import psutil
@@ -145,6 +146,19 @@ def start(run: Run, subject: Subject, host: Host, **more: Any) -> "subprocess.Po
             stdout=subprocess.PIPE,
             stderr=said,
         )
+
+
+def play_scenes(name: str, level: Level, grain: str) -> int:
+    """Play the scenes of a subject on a host of their own; they print what came of each."""
+    subject = SUBJECTS[name]
+    if subject.environment is not None:
+        subject.environment.prepare(sys.stderr)
+    with TemporaryDirectory(prefix="scenes-") as place, subject.host(Path(place)) as host:
+        run = Run(name, level, grain, 0, 0, (), Path(place))
+        python = sys.executable if subject.environment is None else str(peer.python())
+        job = json.dumps(job_of(run, subject, host))
+        command = [python, "-m", "tests.consistency.scenes", job]
+        return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 def carry_out(run: Run, say: Callable[[str], None] = print) -> Verdict:

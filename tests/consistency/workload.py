@@ -88,6 +88,7 @@ class Workload:
             (self._vaults, 6, ("Add", txn, both)),
             (self._sums, 6, (txn, both)),
             (self._stock, 14, ("Delete",)),
+            (self._replace, 6, ("Delete", txn)),
             (self._compact, 5, ("Compact",)),
             (self._past, 3, ("ReadAt",)),
             (self._feed, 1, ("Feed",)),
@@ -181,6 +182,10 @@ class Workload:
         if drawn < 0.6:
             return alone(Insert(STOCK, self._key(), self._value()))
         return alone(Delete(STOCK, self._key())) if drawn < 0.8 else alone(Read(STOCK))
+
+    def _replace(self) -> Plan:
+        key = self._key()
+        return Plan((Delete(STOCK, key), Insert(STOCK, key, self._value())), is_txn=True)
 
     def _compact(self) -> Plan:
         return alone(Compact(self._chance.choice((STOCK, STOCK, *TABLES))))

@@ -118,6 +118,23 @@ def stock_anomalies(values: Values, final: Sequence[Seen]) -> Iterator[Anomaly]:
             if value not in shown and txn.outcome == "committed" and not later:
                 yield Anomaly("lost row", f"{where} is gone, and nothing deleted it", [txn.id])
     yield from returned_rows(values)
+    yield from replaced_twice(values)
+
+
+def replaced_twice(values: Values) -> Iterator[Anomaly]:
+    """Yield keys with two rows of txns that each first deleted all rows of the key."""
+    for seen in values.reads:
+        if seen.operation.table != STOCK:
+            continue
+        by_key: dict[int, list[str]] = defaultdict(list)
+        for row in seen.rows:
+            written = values.writers.get((STOCK, row.n))
+            if written is not None and Delete(STOCK, row.k) in written.txn.operations:
+                by_key[row.k].append(written.txn.id)
+        for key, both in by_key.items():
+            if len(both) > 1:
+                what = f"{STOCK}[{key}] has rows of {both}, which each deleted its rows first"
+                yield Anomaly("doubled key", what, both)
 
 
 def returned_rows(values: Values) -> Iterator[Anomaly]:

@@ -76,6 +76,7 @@ LEFT_OUT: Final = (
     (counting, "balance_anomalies"),
     (counting, "stock_anomalies"),
     (counting, "returned_rows"),
+    (counting, "replaced_twice"),
     (counting, "feed_anomalies"),
     (counting, "changes_anomalies"),
     (counting, "past_anomalies"),

@@ -216,6 +216,14 @@ PLANTED: Final[Mapping[str, tuple[Kind, History]]] = {
             txn("r", 2, (Read("keyed", 1), [Row(1, 0, "11"), Row(1, 0, "21")])),
         ),
     ),
+    "a key replaced twice": (
+        "doubled key",
+        history(
+            txn("t1", 0, Delete("stock", 1), Insert("stock", 1, 11), **AT_ONCE),
+            txn("t2", 0, Delete("stock", 1), Insert("stock", 1, 21), **AT_ONCE),
+            txn("r", 10, (Read("stock", 1), [Row(1, 11, ""), Row(1, 21, "")])),
+        ),
+    ),
     "a deleted row that comes back": (
         "deleted row is back",
         history(
@@ -369,6 +377,11 @@ CLEAN: Final[Mapping[str, History]] = {
         txn("t1", 0, Insert("stock", 1, 11), **AT_ONCE),
         txn("t2", 0, Delete("stock", 1), **AT_ONCE),
         txn("f", 10, whole("stock"), **FINAL),
+    ),
+    "a key replaced one after the other": history(
+        txn("t1", 0, Delete("stock", 1), Insert("stock", 1, 11)),
+        txn("t2", 2, Delete("stock", 1), Insert("stock", 1, 21)),
+        txn("f", 4, whole("stock", Row(1, 21, "")), **FINAL),
     ),
     "an unknown transfer that happened": history(
         txn("t1", 0, Transfer("bank", 0, 1, 5), outcome="unknown", ended=NEVER),

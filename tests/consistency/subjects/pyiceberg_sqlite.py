@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.expressions import EqualTo, In
 from pyiceberg.table import Table
 
@@ -92,7 +92,7 @@ class IcebergSession:
             return rows_of(table, *(() if operation.key is None else (operation.key,)))
         try:
             write(table, operation)
-        except CommitFailedException as error:
+        except (CommitFailedException, ValidationException) as error:
             raise RefusedError(str(error)) from error
         return None
 
