@@ -6,9 +6,11 @@ The job is JSON: the module of the subject, seed, number and life of the client,
 the subject needs. Nothing of the ledger is imported here, so a peer's environment runs it too.
 """
 
+import faulthandler
 import json
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -34,6 +36,7 @@ TRIES: Final = 30
 
 def main() -> int:
     """Run what the job says: the sessions of a client, or the reads at the end."""
+    faulthandler.register(signal.SIGUSR1)
     job: Job = json.loads(sys.argv[1])
     subject = import_module(f"tests.consistency.subjects.{job['module']}")
     if job.get("create"):
@@ -43,6 +46,8 @@ def main() -> int:
     if job.get("final"):
         return read_end(subject, job)
     with shared(subject, job) as context:
+        (Path(job["folder"]) / f"ready-{job['client']}").touch()
+        context["until"] = job.get("until") or now() + job["seconds"]
         threads = [
             threading.Thread(target=work, args=(subject, {**job, **context}, lane), daemon=True)
             for lane in range(job.get("threads", 1))
@@ -72,12 +77,12 @@ def work(subject: Any, job: Job, lane: int) -> None:
     path = Path(job["folder"]) / f"session-{number}-{job['life']}.jsonl"
     with path.open("w", encoding="utf-8") as file:
         lives = count()
-        while time.monotonic() < until:
+        while now() < until:
             name = f"c{number}.{job['life']}.{next(lives)}"
             try:
                 with subject.session(job) as session:
                     caller = Caller(subject, job, session, name, Pen(file), workload)
-                    while time.monotonic() < until and caller.is_whole:
+                    while now() < until and caller.is_whole:
                         caller.ask(workload.next())
             except Exception as error:  # noqa: BLE001 - a system that is away is asked again
                 complain(f"{name}: {type(error).__name__}: {error}")

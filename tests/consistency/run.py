@@ -35,6 +35,7 @@ ROOT: Final = Path(__file__).parents[2]
 PAUSE_S: Final = (0.5, 4.0)
 CLIENTS: Final = 3
 END_S: Final = 240.0
+READY_S: Final = 120.0
 LANES: Final = 10
 
 HostOf = Callable[[Path], AbstractContextManager[Host]]
@@ -87,8 +88,8 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
 class Crew:
     """The clients of a run, as processes; a killed one is followed by another life."""
 
-    def __init__(self, run: Run, subject: Subject, host: Host, until: float) -> None:
-        self._run, self._subject, self._host, self._until = run, subject, host, until
+    def __init__(self, run: Run, subject: Subject, host: Host) -> None:
+        self._run, self._subject, self._host, self.until = run, subject, host, 0.0
         self._lives: Counter[int] = Counter()
         self._running = {
             client * LANES: self._start(client * LANES) for client in range(subject.clients)
@@ -97,15 +98,26 @@ class Crew:
     def _start(self, client: int) -> "subprocess.Popen[bytes]":
         life = self._lives[client]
         self._lives[client] += 1
-        return start(self._run, self._subject, self._host, client=client, life=life, until=self._until)
+        more = {"client": client, "life": life, "until": self.until}
+        return start(self._run, self._subject, self._host, **more)
+
+    def begin(self) -> None:
+        """Wait until every client has what it shares; from then on the time counts."""
+        wanted = [self._run.folder / f"ready-{client}" for client in self._running]
+        limit = now() + READY_S
+        while now() < limit and not all(file.exists() for file in wanted):
+            wait(0.2)
+        self.until = now() + self._run.seconds
 
     def processes(self) -> Sequence[psutil.Process]:
+        if self._subject.threads > 1 and not self._subject.environment:
+            return ()  # An application of Spark takes half a minute to begin again.
         return [psutil.Process(each.pid) for each in self._running.values() if each.poll() is None]
 
     def look(self) -> None:
         """Start the next life of every client that ended before its time."""
         for client, process in self._running.items():
-            if process.poll() is not None and now() < self._until - 1:
+            if process.poll() is not None and now() < self.until - 1:
                 self._running[client] = self._start(client)
 
     def wait(self) -> None:
@@ -175,9 +187,9 @@ def carry_out(run: Run, say: Callable[[str], None] = print) -> Verdict:
             message = f"{run.subject} cannot create its tables: {complaints[-2000:]}"
             raise RuntimeError(message)
         began = time.monotonic()
-        until = now() + run.seconds
-        crew = Crew(run, subject, host, until)
-        strikes = strike(run, crew, host, until)
+        crew = Crew(run, subject, host)
+        crew.begin()
+        strikes = strike(run, crew, host, crew.until)
         crew.wait()
         host.look()
         reader = start(run, subject, host, final=True)

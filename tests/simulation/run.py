@@ -11,6 +11,7 @@ from ledger.core.acceptance import Verdict
 from tests.isolation.mutants import Mutant as Swapped
 from tests.isolation.mutants import broken as swapped
 from tests.simulation.broken import BrokenError
+from tests.simulation.coverage import met_by
 from tests.simulation.faults import Fault
 from tests.simulation.variant import HONEST, Variant
 from tests.simulation.world import Trace, World
@@ -18,7 +19,7 @@ from tests.simulation.world import Trace, World
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one seed; `broken` is the first law that broke, if one did."""
+    """What came of one seed: `broken` is the first law that broke, `seconds` the virtual time."""
 
     seed: int
     broken: BrokenError | None
@@ -28,6 +29,8 @@ class Result:
     events: int = 0
     fingerprint: str = ""
     met: Counter[str] = field(default_factory=Counter)
+    covered: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
 
 
 def run_seed(
@@ -59,6 +62,8 @@ def run_seed(
         head.position,
         f"{head.epoch}/{head.position}/{head.chain.hex()}",
         world.oracle.model.met,
+        met_by(world.oracle.history.events.values()),
+        world.timeline.now_s,
     )
 
 

@@ -72,12 +72,15 @@ def edges_within(known: Values, edges: Sequence[Edge], table: str) -> Sequence[E
 def without_cut(history: History) -> Sequence[Txn]:
     """Return the txns of a history, those as aborted that a log lost with its end.
 
-    Each cut in the facts has the last place that was kept, and when it was made.
+    Each cut in the facts has the last place that was kept, its own place, and a time: reads without
+    a place that ended in it may have seen what was lost.
     """
     txns = list(history.txns)
     for cut in history.facts.get("cuts", ()):
         for at, txn in enumerate(txns):
-            is_lost = max(txn.place, txn.read_from) > cut["kept"] and txn.ended < cut["at"]
+            place = max(txn.place, txn.read_from)
+            is_doubtful = not place and cut["from"] <= txn.ended <= cut["to"]
+            is_lost = cut["kept"] < place < cut["cut"] or is_doubtful
             if is_lost and txn.outcome == "committed":
                 txns[at] = replace(txn, outcome="aborted", error="lost with the end of the log")
     return txns

@@ -70,6 +70,7 @@ def moved(table: str, *amounts: int) -> tuple[Operation, Sequence[Row]]:
 STALE = {"is_fresh": False}
 AT_ONCE: Final[Mapping[str, Any]] = {"begun": 0, "ended": 9}
 FINAL: Final[Mapping[str, Any]] = {"session": "final"}
+CUT: Final = {"kept": 7, "cut": 20, "from": 1, "to": 3}
 ABORTED: Final[Mapping[str, Any]] = {"outcome": "aborted"}
 
 PLANTED: Final[Mapping[str, tuple[Kind, History]]] = {
@@ -343,8 +344,8 @@ PLANTED: Final[Mapping[str, tuple[Kind, History]]] = {
         "G1a",
         history(
             txn("t1", 0, Append(A, 1, 11), place=8),
-            txn("r", 5, lists(A, 1, 11), place=9),
-            cuts=[{"kept": 7, "at": 3}],
+            txn("r", 5, lists(A, 1, 11), place=29),
+            cuts=[CUT],
         ),
     ),
 }
@@ -413,8 +414,9 @@ CLEAN: Final[Mapping[str, History]] = {
     ),
     "a commit lost with the end of the log and done again": history(
         txn("t1", 0, Append(A, 1, 11), place=8),
-        txn("t2", 4, Append(A, 1, 12), place=9),
-        txn("r", 6, lists(A, 1, 12)),
-        cuts=[{"kept": 7, "at": 3}],
+        txn("r1", 1, lists(A, 1, 11), **STALE),
+        txn("t2", 4, Append(A, 1, 12), place=29),
+        txn("r2", 6, lists(A, 1, 12)),
+        cuts=[CUT],
     ),
 }
