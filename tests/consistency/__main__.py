@@ -1,12 +1,17 @@
-"""The checker's command line: `python -m tests.consistency run|judge|list`."""
+"""The command line of the checker: `python -m tests.consistency COMMAND`."""
 
 import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-from tests.consistency.run import SUBJECTS, Run, carry_out, play_scenes, report
+from tests.benchmarks import peer
+from tests.consistency.run import SUBJECTS, Run, carry_out, play_scenes, report, run_module
+from tests.consistency.whole import ledger_shares, peer_shares, run_shares
+
+MINUTES: Final = {"ledger": "for all subjects together", "peers": "for each peer"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,26 +30,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scenes.add_argument("subject", choices=SUBJECTS)
     scenes.add_argument("--level", default="serializable")
     scenes.add_argument("--grain", default="file", choices=("file", "rows"))
+    for name, minutes in (("ledger", 20.0), ("peers", 10.0)):
+        whole = commands.add_parser(name, help=f"run all subjects: {name}")
+        whole.add_argument("--minutes", type=float, default=minutes, help=MINUTES[name])
+        whole.add_argument("--seed", type=int, default=1)
+        whole.add_argument("--folder", type=Path, help="where the histories stay")
+    commands.add_parser("faults-of-ducklake", help="show its known faults, step by step")
     judged = commands.add_parser("judge", help="judge the history of a folder again")
     judged.add_argument("folder", type=Path)
     options = parser.parse_args(arguments)
     if options.command == "judge":
         return 1 if report(options.folder).forbidden else 0
+    if options.command == "faults-of-ducklake":
+        return run_module("tests.consistency.subjects.ducklake_faults", peer.DUCKLAKE)
+    if options.command in MINUTES:
+        return run_whole(options)
     if options.command == "scenes":
         return play_scenes(options.subject, options.level, options.grain)
     folder = options.folder or Path(tempfile.mkdtemp(prefix="consistency-"))
     faults = [fault for fault in options.faults.split(",") if fault]
     made = Run(
-        options.subject,
-        options.level,
-        options.grain,
-        options.seed,
-        options.seconds,
-        faults,
-        folder,
+        options.subject, options.level, options.grain, options.seed, options.seconds, faults, folder
     )
     print(f"history in {folder}")
     return 1 if carry_out(made).forbidden else 0
+
+
+def run_whole(options: argparse.Namespace) -> int:
+    """Run all subjects of the ledger, which share the time, or all peers, each for that time."""
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="consistency-"))
+    print(f"histories in {folder}")
+    seconds = options.minutes * 60
+    if options.command == "peers":
+        return run_shares(list(peer_shares()), seconds, options.seed, folder)
+    shares = list(ledger_shares())
+    return run_shares(shares, seconds / len(shares), options.seed, folder)
 
 
 if __name__ == "__main__":

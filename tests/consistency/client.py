@@ -81,7 +81,7 @@ def work(subject: Any, job: Job, lane: int) -> None:
             name = f"c{number}.{job['life']}.{next(lives)}"
             try:
                 with subject.session(job) as session:
-                    caller = Caller(subject, job, session, name, Pen(file), workload)
+                    caller = Caller(subject, job, session, Pen(file), name=name, workload=workload)
                     while now() < until and caller.is_whole:
                         caller.ask(workload.next())
             except Exception as error:  # noqa: BLE001 - a system that is away is asked again
@@ -97,12 +97,12 @@ class Caller:
     """Asks for txns in one session, and notes them; `is_whole` until its state is unknown."""
 
     def __init__(
-        self, subject: Any, job: Job, session: Session, name: str, pen: Pen, workload: Workload
+        self, subject: Any, job: Job, session: Session, pen: Pen, *, name: str, workload: Workload
     ) -> None:
         self.is_whole = True
         self._subject, self._job, self._session = subject, job, session
         self._name, self._pen, self._workload = name, pen, workload
-        self._numbers = count()
+        self._numbers = count(job.get("first", 0))
         self._tokens = Path(job["folder"]) / "tokens"
 
     def ask(self, plan: Plan) -> Txn:
@@ -209,10 +209,11 @@ def read_end(subject: Any, job: Job) -> int:
         for plan in [*plans, *feeds]:
             for _ in range(TRIES):
                 try:
-                    with subject.session({**job, **context}) as session:
-                        workload = Workload(0, 0, 0, frozenset({"tokens"}))
-                        caller = Caller(subject, job, session, FINAL, Pen(file), workload)
-                        caller._numbers = count(sum(1 for _ in path.open(encoding="utf-8")))
+                    lines = sum(1 for _ in path.open(encoding="utf-8"))
+                    made = {**job, **context, "first": lines}
+                    with subject.session(made) as session:
+                        pen, workload = Pen(file), Workload(0, 0, 0, frozenset({"tokens"}))
+                        caller = Caller(subject, made, session, pen, name=FINAL, workload=workload)
                         if caller.ask(plan).outcome == "committed":
                             break
                 except Exception as error:  # noqa: BLE001 - it may still be coming back

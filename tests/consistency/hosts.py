@@ -75,7 +75,7 @@ class Nothing:
 
 
 class LedgerHost:
-    """A whole ledger by `lakeledger up`, with embedded Kafka; a broker that died is started again."""
+    """A whole ledger by `lakeledger up`, with embedded Kafka; if it ends, it is started again."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.facts: dict[str, Any] = {"cuts": []}

@@ -1,4 +1,4 @@
-"""One run: a subject on its host, clients in processes, faults, the reads at the end, the verdict."""
+"""One run: a subject on its host, clients, faults, the reads at the end, the verdict."""
 
 import json
 import os
@@ -28,7 +28,7 @@ from tests.consistency.hosts import (
     unflushed_host,
     wait,
 )
-from tests.consistency.judge.anomalies import Level, Verdict
+from tests.consistency.judge.anomalies import Kind, Level, Verdict
 from tests.consistency.judge.judging import judge
 
 ROOT: Final = Path(__file__).parents[2]
@@ -42,7 +42,10 @@ HostOf = Callable[[Path], AbstractContextManager[Host]]
 
 
 class Subject(NamedTuple):
-    """A system to judge: its module, its host, whose Python runs it, and how many threads."""
+    """A system to judge: its module, its host, whose Python runs it, and how many threads.
+
+    `allows` are anomalies that its level forbids and that its door cannot tell the system of.
+    """
 
     module: str
     host: HostOf
@@ -51,6 +54,7 @@ class Subject(NamedTuple):
     clients: int = CLIENTS
     threads: int = 1
     levels: Sequence[Level] = ("serializable",)
+    allows: frozenset[Kind] = frozenset()
 
 
 class Run(NamedTuple):
@@ -65,17 +69,17 @@ class Run(NamedTuple):
     folder: Path
 
 
-LEDGER_LEVELS: Final[Sequence[Level]] = (
-    "serializable",
-    "write-serializable",
-    "snapshot-isolation",
-)
+LEDGER_LEVELS: Final[Sequence[Level]] = ("serializable", "write-serializable", "snapshot-isolation")
+# A client of Iceberg tells the tables that it writes and whether it only appends, no other reads.
+UNTOLD: Final[frozenset[Kind]] = frozenset({"G2-item", "G2-table", "doubled key"})
 SNAPSHOT: Final[Sequence[Level]] = ("snapshot-isolation",)
 SUBJECTS: Final[Mapping[str, Subject]] = {
     "ledger-sdk": Subject("ledger_sdk", ledger_host, {}, levels=LEDGER_LEVELS),
     "ledger-sql": Subject("ledger_sdk", ledger_host, {"reads": "sql"}, levels=LEDGER_LEVELS),
     "ledger-no-flush": Subject("ledger_sdk", unflushed_host, {}, levels=LEDGER_LEVELS),
-    "ledger-iceberg": Subject("ledger_iceberg", iceberg_host, {}, levels=LEDGER_LEVELS),
+    "ledger-iceberg": Subject(
+        "ledger_iceberg", iceberg_host, {}, levels=LEDGER_LEVELS, allows=UNTOLD
+    ),
     "ledger-spark": Subject("ledger_spark", ledger_host, {}, None, 1, 4, LEDGER_LEVELS),
     "deltalake": Subject("deltalake_rs", no_host, {}, peer.DELTA),
     "ducklake-file": Subject("ducklake", no_host, {}, peer.DUCKLAKE, 1, 4, SNAPSHOT),
@@ -173,6 +177,13 @@ def play_scenes(name: str, level: Level, grain: str) -> int:
         return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
+def run_module(name: str, environment: peer.Peer, *arguments: str) -> int:
+    """Run a module in the environment of a peer."""
+    environment.prepare(sys.stderr)
+    command = [str(peer.python()), "-m", name, *arguments]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
 def carry_out(run: Run, say: Callable[[str], None] = print) -> Verdict:
     """Run, judge, and leave history, facts and verdict in the folder."""
     subject = SUBJECTS[run.subject]
@@ -249,7 +260,7 @@ def report(folder: Path, say: Callable[[str], None] = print) -> Verdict:
     """Judge the history of a folder again, and say what it shows."""
     history = read_history(folder)
     facts = history.facts
-    verdict = judge(history, facts["level"])
+    verdict = judge(history, facts["level"], SUBJECTS[facts["subject"]].allows)
     outcomes = Counter(txn.outcome for txn in history.txns)
     kinds = Counter(type(step).__name__ for txn in history.txns for step in txn.operations)
     say(
@@ -262,7 +273,9 @@ def report(folder: Path, say: Callable[[str], None] = print) -> Verdict:
         counts = Counter(anomaly.kind for anomaly in found)
         say(f"  {name}: {dict(counts) or 'none'}")
         for kind in counts:
-            first = min((each for each in found if each.kind == kind), key=lambda each: len(each.what))
+            first = min(
+                (each for each in found if each.kind == kind), key=lambda each: len(each.what)
+            )
             say(f"    {kind}: {first.what[:400]}")
     (folder / "verdict.json").write_text(
         json.dumps([each._asdict() for each in (*verdict.forbidden, *verdict.allowed)]),

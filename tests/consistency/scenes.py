@@ -177,8 +177,8 @@ class Player:
     def _note(self, operations: Sequence[Operation]) -> None:
         outcome: Any = "aborted" if self._lost else "committed"
         txn = Txn(f"{self._name}.{len(self.txns) + 1}", self._name, operations, self._results)
-        times = {"begun": self._begun, "ended": next(self._clock)}
-        self.txns.append(replace(txn, outcome=outcome, error=self._lost, **times))
+        done = replace(txn, outcome=outcome, error=self._lost)
+        self.txns.append(replace(done, begun=self._begun, ended=next(self._clock)))
 
 
 def play(subject: Any, job: Job, steps: Sequence[Step]) -> History:
@@ -206,7 +206,9 @@ def told(name: str, history: History) -> str:
         if isinstance(step, Read)
     ]
     kinds = sorted({anomaly.kind for anomaly in anomalies(history)})
-    said = "".join(f"\n    {txn.id}: {' '.join(txn.error.split())[:160]}" for txn in history.txns if txn.error)
+    said = "".join(
+        f"\n    {txn.id}: {' '.join(txn.error.split())[:160]}" for txn in history.txns if txn.error
+    )
     return f"{name}\n    {outcomes}; {'; '.join(rows)}\n    shows {kinds or 'nothing'}{said}"
 
 

@@ -159,7 +159,7 @@ class Workload:
 
     def _skewed_inserts(self) -> Plan:
         one, other = self._key(), self._key()
-        steps = [Read(BAG, one), Insert(BAG, other, self._value())]
+        steps: list[Operation] = [Read(BAG, one), Insert(BAG, other, self._value())]
         if self._chance.random() < 0.3:
             steps = [Insert(BAG, one, self._value()), Insert(BAG, other, self._value())]
         return Plan(steps, is_txn=True)

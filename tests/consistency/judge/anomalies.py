@@ -92,9 +92,11 @@ class Verdict(NamedTuple):
     allowed: Sequence[Anomaly]
 
 
-def sorted_by(level: Level, found: Sequence[Anomaly]) -> Verdict:
-    """Return which findings a level forbids."""
-    allowed = ALLOWED[level]
+def sorted_by(
+    level: Level, found: Sequence[Anomaly], more: frozenset[Kind] = frozenset()
+) -> Verdict:
+    """Return which findings a level forbids; kinds in `more` are allowed as well."""
+    allowed = ALLOWED[level] | more
     return Verdict(
         [anomaly for anomaly in found if anomaly.kind not in allowed],
         [anomaly for anomaly in found if anomaly.kind in allowed],

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.consistency.history import History, Txn
 from tests.consistency.judge import cells, counting, cycles, dependencies, values
-from tests.consistency.judge.anomalies import Anomaly, Level, Verdict, sorted_by
+from tests.consistency.judge.anomalies import Anomaly, Kind, Level, Verdict, sorted_by
 from tests.consistency.judge.dependencies import Edge
 from tests.consistency.judge.values import Seen, Values
 from tests.consistency.operations import TABLES
@@ -14,9 +14,9 @@ FINAL = "final"
 """The session that reads every table once all others have ended."""
 
 
-def judge(history: History, level: Level) -> Verdict:
-    """Return what a history shows, by what a level forbids."""
-    return sorted_by(level, list(anomalies(history)))
+def judge(history: History, level: Level, allowed: frozenset[Kind] = frozenset()) -> Verdict:
+    """Return what a history shows, by what a level forbids; `allowed` is let pass as well."""
+    return sorted_by(level, list(anomalies(history)), allowed)
 
 
 def anomalies(history: History) -> Iterator[Anomaly]:

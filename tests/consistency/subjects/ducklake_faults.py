@@ -77,9 +77,7 @@ def deleted_in_two_stores() -> Iterator[object]:
     """Issue 1215: one row deleted in the catalog and in a file. In order: 900 rows, none < 100."""
     with lake(", DATA_INLINING_ROW_LIMIT 10") as connection:
         connection.execute("CREATE TABLE lake.t AS SELECT range AS k FROM range(1000)")
-        yield both(
-            connection, "DELETE FROM lake.t WHERE k < 5", "DELETE FROM lake.t WHERE k < 100"
-        )
+        yield both(connection, "DELETE FROM lake.t WHERE k < 5", "DELETE FROM lake.t WHERE k < 100")
         yield rows(connection, "SELECT count(*), count(*) FILTER (k < 100) FROM lake.t")
         yield rows(
             connection,

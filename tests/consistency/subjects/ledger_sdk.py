@@ -55,16 +55,20 @@ def connect(job: Job) -> Ledger:
 
 
 def create(job: Job) -> None:
+    with connect(job) as ledger:
+        create_in(ledger, job)
+
+
+def create_in(ledger: Ledger, job: Job) -> None:
     """Make the tables at the level and grain of the job."""
     properties = {"delta.isolationLevel": LEVEL[job["level"]], **job.get("properties", {})}
     if job["grain"] == "rows":
         properties["lakeledger.rows"] = "marks"
-    with connect(job) as ledger:
-        for table in TABLES:
-            columns = [("k", "bigint"), ("n", "bigint"), ("v", "string")]
-            ledger.create_table(f"lake.{table}", columns, properties=properties)
-            if rows := first_rows(table):
-                ledger.append(f"lake.{table}", arrow(rows))
+    for table in TABLES:
+        columns = [("k", "bigint"), ("n", "bigint"), ("v", "string")]
+        ledger.create_table(f"lake.{table}", columns, properties=properties)
+        if rows := first_rows(table):
+            ledger.append(f"lake.{table}", arrow(rows))
 
 
 def arrow(rows: Sequence[Row]) -> pa.Table:
@@ -110,10 +114,10 @@ class LedgerSession:
             case Feed(_):
                 return list(changes(self._ledger, name(operation)))
             case Read(_, _) if self._by_sql:
-                found = self._ledger.sql(statement(operation, name(operation)))
-                return ordered(plain(found.to_arrow()))
+                answer = self._ledger.sql(statement(operation, name(operation)))
+                return ordered(plain(answer.to_arrow()))
             case ReadAt(_, place) if self._by_sql:
-                text = f"SELECT k, n, v FROM {name(operation)}"  # noqa: S608 - a constant name
+                text = f"SELECT k, n, v FROM {name(operation)}"
                 return ordered(plain(self._ledger.sql(text, position=place).to_arrow()))
             case ReadAt(_, place):
                 return ordered(plain(self._ledger.scan(name(operation), position=place).to_arrow()))

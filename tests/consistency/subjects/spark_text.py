@@ -53,7 +53,7 @@ class SparkSqlSession:
             case Compact(_):
                 self._run(f"OPTIMIZE {place}")
             case ReadAt(_, version):
-                text = f"SELECT k, n, v FROM {place} VERSION AS OF {version}"  # noqa: S608
+                text = f"SELECT k, n, v FROM {place} VERSION AS OF {version}"
                 return ordered(self._run(text))
             case Read(_, _):
                 return ordered(self._run(statement(operation, place)))
