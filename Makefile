@@ -6,7 +6,8 @@ CASES ?= ../shared/cases
 BIN := .venv/bin
 RUN := $(BIN)/python -m
 
-.PHONY: setup hashes test demo bench docs changelog lint types pytest conformance simulation
+.PHONY: setup hashes test demo bench docs changelog lint types pytest conformance simulation simulate \
+  consistency
 
 setup: .venv/installed
 	@$(RUN) ledger.machine.kafka.jars
@@ -55,6 +56,17 @@ conformance: setup
 
 simulation: setup
 	$(RUN) tests.simulation --seeds 500
+
+# Seeds on all cores for some hours: make simulate HOURS=8 FIRST=1000000
+HOURS ?= 1
+FIRST ?= 1000000
+simulate: setup
+	$(RUN) tests.simulation --hours $(HOURS) --first $(FIRST)
+
+# All subjects of the ledger in the checker of histories; docs/consistency.md has the others.
+MINUTES ?= 20
+consistency: setup
+	$(RUN) tests.consistency ledger --minutes $(MINUTES)
 
 demo: setup
 	$(RUN) tests.demo $(ARGS)
