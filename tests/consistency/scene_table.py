@@ -1,6 +1,8 @@
 """What each level of the ledger makes of the scenes, as a table of a page.
 
 The scenes run in a ledger in memory, with the product's own sequencer, SDK and files.
+
+    python -m tests.consistency.scene_table    # writes the table into the page
 """
 
 import tempfile
@@ -19,7 +21,9 @@ from tests.consistency.operations import READS
 from tests.consistency.scenes import SCENES, play
 from tests.consistency.subjects.ledger_sdk import LedgerSession, create_in
 from tests.consistency.subjects.port import Job, Session
+from tests.docs.make import DOCS, between
 
+PAGE: Final = DOCS / "consistency.md"
 GRAINS: Final = ("file", "rows")
 NAMES: Final[Mapping[Level, str]] = {
     "serializable": "Serializable",
@@ -72,3 +76,12 @@ def table() -> str:
             cells.append(by_file if same else f"file: {by_file}; rows: {by_rows}")
         lines.append(f"| {scene} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def page(text: str) -> str:
+    """Return the page of consistency with the table of scenes in it."""
+    return between("scenes", text, f"\n{table()}\n")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
