@@ -6,8 +6,7 @@ CASES ?= ../shared/cases
 BIN := .venv/bin
 RUN := $(BIN)/python -m
 
-.PHONY: setup hashes test demo bench docs changelog lint types pytest conformance simulation simulate \
-  consistency
+.PHONY: setup hashes test demo bench docs changelog lint types pytest conformance simulation simulate consistency
 
 setup: .venv/installed
 	@$(RUN) ledger.machine.kafka.jars

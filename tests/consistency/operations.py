@@ -192,7 +192,7 @@ def to_json(operation: Operation) -> Mapping[str, Any]:
 
 
 def from_json(fields: Mapping[str, Any]) -> Operation:
-    """Return the operation that `to_json` was given."""
+    """Return what `to_json` was given; the field `op` names its class."""
     kept = dict(fields)
     made: Operation = KINDS[kept.pop("op")](**kept)
     return made

@@ -178,7 +178,7 @@ def play_scenes(name: str, level: Level, grain: str) -> int:
 
 
 def run_module(name: str, environment: peer.Peer, *arguments: str) -> int:
-    """Run a module in the environment of a peer."""
+    """Run a program beside the packages of a peer; return its exit status."""
     environment.prepare(sys.stderr)
     command = [str(peer.python()), "-m", name, *arguments]
     return subprocess.run(command, cwd=ROOT, check=False).returncode

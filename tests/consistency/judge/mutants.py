@@ -14,8 +14,9 @@ from tests.consistency.judge import (
     judging,
     values,
 )
+from tests.consistency.judge.clean import CLEAN
 from tests.consistency.judge.dependencies import Edge
-from tests.consistency.judge.planted import CLEAN, PLANTED
+from tests.consistency.judge.planted import PLANTED
 from tests.isolation.mutants import Mutant, Swap
 from tests.isolation.mutants import broken as swapped
 

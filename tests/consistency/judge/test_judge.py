@@ -6,9 +6,10 @@ import pytest
 
 from tests.consistency.history import Txn, read_history, write_history
 from tests.consistency.judge.anomalies import ALLOWED, LEVELS, MEANINGS, Kind
+from tests.consistency.judge.clean import CLEAN
 from tests.consistency.judge.judging import anomalies, judge
 from tests.consistency.judge.mutants import MUTANTS, broken, told_by
-from tests.consistency.judge.planted import CLEAN, PLANTED
+from tests.consistency.judge.planted import PLANTED
 from tests.isolation.mutants import Mutant
 
 

@@ -1,0 +1,103 @@
+"""Clean histories, of which the judge must say nothing: each comes near to an anomaly."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tests.consistency.history import NEVER, History
+from tests.consistency.judge.planted import (
+    AT_ONCE,
+    CUT,
+    FINAL,
+    STALE,
+    A,
+    B,
+    history,
+    lists,
+    moved,
+    register,
+    txn,
+    whole,
+)
+from tests.consistency.operations import (
+    Append,
+    Change,
+    Claim,
+    Delete,
+    Feed,
+    Insert,
+    ReadAt,
+    Row,
+    Transfer,
+    Write,
+)
+
+CLEAN: Final[Mapping[str, History]] = {
+    "one after the other": history(
+        txn("t1", 0, lists(A, 1), Append(A, 1, 11), lists(A, 1, 11), place=5),
+        txn("t2", 2, lists(A, 1, 11), Append(A, 1, 12), Append(A, 1, 13), place=6),
+        txn("r", 4, lists(A, 1, 11, 12, 13)),
+        txn(
+            "f", 6, whole(A, *(Row(k, 0, "11,12,13" if k == 1 else "") for k in range(64))), **FINAL
+        ),
+    ),
+    "an unknown txn that was read counts, another does not": history(
+        txn("t1", 0, Append(A, 1, 11), outcome="unknown", ended=NEVER),
+        txn("t2", 0, Append(A, 1, 12), outcome="unknown", ended=NEVER),
+        txn("r", 4, lists(A, 1, 12)),
+    ),
+    "a snapshot from before a txn that runs beside it": history(
+        txn("t1", 0, Append(A, 1, 11), Append(B, 1, 12), **AT_ONCE),
+        txn("r1", 0, lists(A, 1), lists(B, 1), **AT_ONCE),
+        txn("r2", 10, lists(A, 1, 11), lists(B, 1, 12)),
+    ),
+    "a claim that found its key taken": history(
+        txn("t1", 0, Claim("claims", 1, 11)),
+        txn("t2", 2, Claim("claims", 1, 21)),
+        txn("f", 4, whole("claims", Row(1, 11, "")), **FINAL),
+    ),
+    "rows deleted beside their insert": history(
+        txn("t1", 0, Insert("stock", 1, 11), **AT_ONCE),
+        txn("t2", 0, Delete("stock", 1), **AT_ONCE),
+        txn("f", 10, whole("stock"), **FINAL),
+    ),
+    "a key replaced one after the other": history(
+        txn("t1", 0, Delete("stock", 1), Insert("stock", 1, 11)),
+        txn("t2", 2, Delete("stock", 1), Insert("stock", 1, 21)),
+        txn("f", 4, whole("stock", Row(1, 21, "")), **FINAL),
+    ),
+    "an unknown transfer that happened": history(
+        txn("t1", 0, Transfer("bank", 0, 1, 5), outcome="unknown", ended=NEVER),
+        txn("t2", 0, Transfer("bank", 0, 1, 7)),
+        txn("f", 4, moved("bank", -12, 12), **FINAL),
+    ),
+    "a stale read of another session": history(
+        txn("t1", 0, Append(A, 1, 11)),
+        txn("r1", 2, lists(A, 1), **STALE),
+        txn("r2", 4, lists(A, 1, 11)),
+    ),
+    "a session that moves on": history(
+        txn("t1", 0, Append(A, 1, 11), session="s"),
+        txn("r1", 2, lists(A, 1, 11), session="s", after="t1", **STALE),
+        txn("t2", 4, register(1, 0), Write("registers", 1, 7), session="s"),
+        txn("r2", 6, register(1, 7), session="s"),
+    ),
+    "changes, a past, and the end": history(
+        txn("t1", 0, Insert("stock", 1, 11), place=3),
+        txn("t2", 2, Delete("stock", 1), place=4),
+        txn("r", 4, (ReadAt("stock", 3), [Row(1, 11, "")])),
+        txn("f1", 6, whole("stock"), **FINAL),
+        txn(
+            "f2",
+            8,
+            (Feed("stock"), [Change(3, [Row(1, 11, "")], []), Change(4, [], [Row(1, 11, "")])]),
+            **FINAL,
+        ),
+    ),
+    "a commit lost with the end of the log and done again": history(
+        txn("t1", 0, Append(A, 1, 11), place=8),
+        txn("r1", 1, lists(A, 1, 11), **STALE),
+        txn("t2", 4, Append(A, 1, 12), place=29),
+        txn("r2", 6, lists(A, 1, 12)),
+        cuts=[CUT],
+    ),
+}
