@@ -25,7 +25,7 @@ class TrimNote(NamedTuple):
     why: str = ""
 
     def after(self, at: int, keep_days: float, why: str) -> "TrimNote":
-        """Return the note of the next try, which goes on counting since when it is refused."""
+        """Return the note of the next try, with the time since when tries are refused."""
         return TrimNote(at, keep_days, (self.since or at) if why else 0, why)
 
     def refused_s(self, now_ms: int) -> float:
