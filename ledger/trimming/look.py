@@ -72,8 +72,8 @@ class ImageSeen(NamedTuple):
 class LogLook(NamedTuple):
     """A log as it was at a time, in milliseconds; `first` and `last` are its positions.
 
-    `consumers` is None for a ledger without their topic, or without the right to read it. `a_day` is
-    what a day adds, as it was at `grown_at`; the first disk of this host is full in `days_left`.
+    `consumers` is None for a ledger without their topic, or without the right to read it. `a_day`
+    is what a day adds, as it was at `grown_at`; the first disk of this host is full in `days_left`.
     """
 
     at: int

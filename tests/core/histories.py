@@ -2,9 +2,8 @@
 
 A history is a sequence of steps and nothing else: a step names a move and brings a few bytes, from
 which the move draws its choices among what the domain holds at that moment. So a history shrinks
-well, can be kept as data, and does the same wherever it is played. `steps()` is a strategy for
-hypothesis, `random_steps` draws one from a seed. As a program (`python -m tests.core.histories SEED
-COUNT`) it prints the digest of what a seed's history left behind.
+well, is data, and does the same wherever it is played. `steps()` is a strategy for hypothesis,
+`random_steps` draws one from a seed. `python -m tests.core.histories SEED COUNT` prints a digest.
 """
 
 import random
