@@ -115,10 +115,10 @@ def check_checkpoint(log: Log, domain: int, below: int) -> None:
     newest = read_newest_head(log, domain)
     position = 0 if newest is None else newest[0].position
     if position < below:
+        instead = f"; or trim below {position}" if position else ""
         raise TrimRefusedError(
             f"the newest state checkpoint is of position {position}, and a sequencer that starts "
-            f"would need events below {below}. A standby writes the next one by itself; or trim "
-            f"below {position}"
+            f"would need events below {below}. A standby writes the next one by itself{instead}"
         )
 
 

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 import pytest
 
 from ledger.client import Ledger
+from ledger.log.checkpoints import read_newest_head
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
@@ -19,6 +21,7 @@ from tests.integration.commands import Command
 
 OFTEN: Final = ("--set", "sequencer.checkpoint_positions=3")
 TXNS: Final = 12
+PATIENCE_S: Final = 60.0
 
 
 class TrimBench:
@@ -47,6 +50,15 @@ class TrimBench:
     def serve(self, *arguments: str, **environ: str) -> Command:
         return Command(self.folder, "serve", *arguments, *self.where, **self.environ, **environ)
 
+    @contextmanager
+    def led(self) -> Iterator[None]:
+        """Let one sequencer lead, and another write checkpoints, while the block runs."""
+        with self.serve("sequencer", *OFTEN) as leader:
+            leader.wait_for("leading")
+            with self.serve("sequencer", *OFTEN) as standby:
+                standby.wait_for("standing by")
+                yield
+
     def client(self) -> Ledger:
         return Ledger.connect(self.broker.bootstrap, self.ledger)
 
@@ -54,6 +66,16 @@ class TrimBench:
         """Let the ledger have some more txns."""
         with self.client() as client:
             for _ in range(TXNS):
+                client.begin().commit()
+
+    def wait_for_checkpoint(self, position: int) -> None:
+        """Return once the newest state checkpoint is of a position or later; an event is due."""
+        until_s = monotonic() + PATIENCE_S
+        with self.client() as client:
+            while (newest := read_newest_head(self.log, 0)) is None or newest[
+                0
+            ].position < position:
+                assert monotonic() < until_s, "no checkpoint came"
                 client.begin().commit()
 
     def back_up(self) -> Any:

@@ -1,0 +1,73 @@
+"""The commands about trims on a real Kafka: refusals by name, a trim, and what status shows."""
+
+import json
+import signal
+
+import pytest
+
+from ledger.log.port import Topic
+from ledger.machine.process import ExitCode
+from tests.trimming.conftest import TrimBench
+
+pytestmark = pytest.mark.kafka
+
+
+def refused(bench: TrimBench, *more: str) -> str:
+    """Return why a trim is refused, which changes nothing."""
+    before = (bench.log.ends(Topic.EVENTS), bench.log.ends(Topic.CATALOGS))
+    path = ("--backup", str(bench.backup))
+    done = bench.run("log", "trim", *(more or ("--below", "8")), *path, "--yes")
+    assert done.returncode == ExitCode.FAILED, done.stderr
+    assert (bench.log.ends(Topic.EVENTS), bench.log.ends(Topic.CATALOGS)) == before
+    return done.stderr
+
+
+def test_each_refusal_has_a_name_and_changes_nothing(bench: TrimBench) -> None:
+    with bench.led():
+        assert "the newest state checkpoint" in refused(bench)
+        bench.wait_for_checkpoint(12)
+        assert "the newest state checkpoint" in refused(bench, "--below", "1000000")
+        assert "there is no backup" in refused(bench)
+        bench.answer("backup", str(bench.backup), "--no-image")
+        assert "has no image of rows" in refused(bench)
+        bench.back_up()
+        assert bench.run("log", "pin", "audit", "--position", "5").returncode == ExitCode.DONE
+        assert "the pin audit keeps the events from position 5" in refused(bench)
+        assert bench.run("log", "unpin", "audit").returncode == ExitCode.DONE
+        rows = next(bench.backup.glob("rows-*"))
+        whole = rows.read_bytes()
+        rows.write_bytes(b"")
+        assert (
+            f"damaged at {rows.name}"
+            in bench.run(
+                *("log", "trim", "--below", "8", "--backup", str(bench.backup), "--yes")
+            ).stderr
+        )
+        rows.write_bytes(whole)
+        assert bench.begins_at() == 0
+
+
+def test_a_trim_and_the_consumers_are_shown(bench: TrimBench) -> None:
+    with bench.led():
+        bench.wait_for_checkpoint(12)
+        bench.back_up()
+        path = ("--backup", str(bench.backup), "--yes")
+        trimmed = bench.answer("log", "trim", "--below", "8", *path, "--reason", "room")
+        assert (trimmed["below"], trimmed["records"]) == (8, bench.begins_at())
+        assert "nothing below" in refused(bench)
+        with bench.serve("follower", "--no-http", "--store", str(bench.rows)) as follower:
+            follower.wait_for("caught up")
+            assert follower.end(signal.SIGTERM) == ExitCode.DONE
+        (consumer,) = bench.answer("consumers", "list")
+        assert (consumer["role"], consumer["position"] > 8) == ("follower", True)
+        found = json.loads(bench.run("status", "-o", "json").stdout)
+        assert (found["healthy"], found["first_position"]) == (True, 8), found["reason"]
+        assert (found["last_trim"]["below"], found["last_trim"]["reason"]) == (8, "room")
+        assert found["image"]["archive"] == str(bench.backup)
+        assert [each["name"] for each in found["consumers"]] == [consumer["name"]]
+        text = bench.run("status").stdout
+        assert "below position 8" in text
+        assert f"follower {consumer['name']}" in text
+        forgotten = bench.run("consumers", "forget", "follower", consumer["name"])
+        assert forgotten.returncode == ExitCode.DONE
+        assert bench.answer("consumers", "list") == []
