@@ -30,7 +30,7 @@ from ledger.log.kafka.topic_settings import (
     topic_name,
 )
 from ledger.log.kafka.topics import add_topic, create_topics, mend_topics, topic_ids, verify_topics
-from ledger.log.port import REQUIRED, Topic
+from ledger.log.port import MADE, REQUIRED, Topic
 from ledger.machine.kafka.broker import Broker
 from tests.log.contract import WAIT_S
 from tests.log.kafka_bench import admin, delete_topic, eventually
@@ -78,12 +78,12 @@ def test_created_as_they_must_be(broker: Broker, created: str, topic: Topic) -> 
 
 @pytest.mark.kafka
 def test_what_is_missing_is_created_and_named(broker: Broker, ledger_name: str) -> None:
-    names = [topic_name(ledger_name, topic) for topic in REQUIRED]
+    names = [topic_name(ledger_name, topic) for topic in MADE]
     assert create_topics(broker.bootstrap, ledger_name) == names
     before = topic_ids(broker.bootstrap, ledger_name)
     assert create_topics(broker.bootstrap, ledger_name) == []
     assert topic_ids(broker.bootstrap, ledger_name) == before
-    assert len(set(before.values())) == len(REQUIRED)
+    assert len(set(before.values())) == len(MADE)
 
 
 @pytest.mark.kafka
