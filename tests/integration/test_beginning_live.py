@@ -127,7 +127,7 @@ def end_of_sequencer(lived: Lived) -> BaseException | None:
 @pytest.mark.parametrize("lost", WITHOUT, ids=named)
 def test_other_topics_are_lost(lived: Lived, lost: frozenset[Topic]) -> None:
     lived.lose(lost)
-    if lost - {Topic.CACHE}:
+    if lost - {Topic.CACHE, Topic.CONSUMERS}:
         with pytest.raises(SettingsError, match="does not exist"):
             verify_topics(lived.bootstrap, lived.name)
     create_topics(lived.bootstrap, lived.name)

@@ -125,7 +125,7 @@ def test_a_follower_that_would_have_to_begin_with_events_that_are_gone_ends_for_
     store = str(tmp_path / "store")
     with Command(tmp_path, "serve", "follower", "--store", store, SILENT, *where) as follower:
         assert follower.process.wait(END_S) == ExitCode.UNHEALTHY
-        assert f"begins at offset {position}" in follower.wait_for("ended")
+        assert f"first record left is at offset {position}" in follower.wait_for("ended")
 
 
 def test_damage_is_named(where: tuple[str, ...], log: Log, position: int, tmp_path: Path) -> None:
