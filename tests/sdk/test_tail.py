@@ -14,8 +14,10 @@ from ledger.errors import IncompatibleError, LogDamagedError, LogError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter, read_newest_head
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
+from ledger.log.trimmed import TrimMark, write_trim_mark
 from ledger.log.wire.codec import HEADER, frame_event, frame_fence
 from ledger.session.tail import Awaited, Tail, read_genesis
+from ledger.trimming.survey import found_in
 from ledger.version import CODE_VERSION, READER_VERSION
 from tests.driver import NEVER, Driver
 
@@ -48,6 +50,18 @@ def checkpointed(driver: Driver, *, times: int = 1) -> int:
     for _ in range(times):
         writer.write(Checkpoint(driver.state, driver.head, offset))
     return offset
+
+
+def trim_to_last(driver: Driver) -> None:
+    """Leave the last record only, as a trim does."""
+    last, created = driver.head.position, driver.state.genesis
+    assert created is not None
+    head, offset = found_in(driver.log, last, lambda _done, _end: None)
+    topic = driver.log.topic_id(Topic.EVENTS)
+    write_trim_mark(
+        driver.log, 0, TrimMark(topic, last, offset, head, created, "archive", last, last)
+    )
+    driver.log.remove_below(Topic.EVENTS, offset)
 
 
 def test_an_answer_reaches_the_thread_that_waits_for_it(driver: Driver, tail: Tail) -> None:
@@ -249,8 +263,8 @@ def test_an_unforeseen_error_reaches_the_waiting_threads() -> None:
 
 
 def test_a_tail_begins_behind_the_newest_checkpoint(driver: Driver) -> None:
-    offset = checkpointed(driver)
-    driver.log.remove_below(Topic.EVENTS, offset - 1)
+    checkpointed(driver)
+    trim_to_last(driver)
     session = session_of(driver)
     tail = Tail.start(driver.log, 0)
     awaited = tail.expect((session, 2))
