@@ -149,15 +149,17 @@ def part_of(place: BackupPlace, mark: TrimMark) -> ArchivedPart:
     manifest, files, records = manifest_in(place), list[DataFile](), 0
     last: Copied | None = None
     for file in manifest.files:
-        if file.first_position > mark.head.position:
+        # The next file may begin with records that do not count, and follow the last one.
+        if file.first_position > mark.head.position + 1:
             break
-        files.append(file)
-        records += file.records
+        count = file.records
         if file.last_position >= mark.head.position:
-            found = opened_file(place, manifest, file).records
-            inside = [each for each in found if each.position <= mark.head.position]
-            records += len(inside) - len(found)
-            last = inside[-1] if inside else last
+            copied = opened_file(place, manifest, file).records
+            inside = [record for record in copied if record.position <= mark.head.position]
+            count, last = len(inside), inside[-1] if inside else last
+        if count:
+            files.append(file)
+            records += count
     is_of_log = last is not None and (last.position, last.chain) == (
         mark.head.position,
         mark.head.chain,

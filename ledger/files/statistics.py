@@ -111,8 +111,10 @@ class FileStatistics:
 
     def __init__(self, schema: Any, skipped: AbstractSet[str] = frozenset()) -> None:
         self.rows = 0
-        stated = (leaf for leaf in leaves_of(schema) if leaf.path[0] not in skipped)
-        self._leaves = list(stated)[:LEAVES_MAX]
+        leaves = list(leaves_of(schema))
+        if skipped:
+            leaves = [leaf for leaf in leaves if leaf.path[0] not in skipped]
+        self._leaves = leaves[:LEAVES_MAX]
 
     def add(self, table: Any) -> None:
         """Count the rows of a batch or table of the schema."""

@@ -4,7 +4,7 @@ from pathlib import Path
 from shutil import rmtree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ledger.backup.contents import manifest_in
@@ -18,6 +18,7 @@ from ledger.log.replay import verify, what_if
 from tests.backup.benches import Step, backed_up, commit, folder, grow, restored, stray, zombie
 from tests.backup.images.benches import STEPS, Host
 from tests.backup.trims import TrimmedLedger
+from tests.driver import Driver
 from tests.projections.followed import PATIENT
 
 SERIALIZABLE: IsolationLevel = "Serializable"
@@ -34,6 +35,7 @@ def trimmed(tmp_path: Path) -> TrimmedLedger:
 
 
 @PATIENT
+@example([stray, commit, Driver.open_session, zombie, Driver.open_session], [], 1)
 @given(
     st.lists(st.sampled_from([*STEPS, zombie, stray]), max_size=8),
     st.lists(st.sampled_from([*STEPS, zombie, stray]), max_size=8),

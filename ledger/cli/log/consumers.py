@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ledger.cli.answers import Output, OutputOption, answer_rows, say
+from ledger.cli.answers import Output, OutputOption, answer, answer_rows
 from ledger.cli.options import BootstrapOption, NameOption
 from ledger.clock import SystemClock, time_text
 from ledger.errors import SettingsError
@@ -40,6 +40,7 @@ def consumers_forget(
     *,
     bootstrap: BootstrapOption = None,
     ledger: NameOption = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Let no trim of the log wait for a consumer that is gone for good.
 
@@ -54,7 +55,7 @@ def consumers_forget(
                 f"there is no consumer {role} {name}; lakeledger consumers list shows them"
             )
         forget(log, 0, role, name)
-    say(f"{role} {name} is forgotten")
+    answer({"role": role, "name": name, "forgotten": True}, output)
 
 
 def known(log: Log) -> list[Consumer]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
+from ledger.cli.answers import Output, OutputOption, answer, progress_bar
 from ledger.cli.options import BootstrapOption, NameOption, YesOption, confirm, number_option
 from ledger.clock import SystemClock
 from ledger.errors import SettingsError
@@ -156,6 +156,7 @@ def log_pin(
     position: Annotated[int, number_option("Keep the events from this position on.")],
     bootstrap: BootstrapOption = None,
     ledger: NameOption = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Keep events in the log, whatever is trimmed, until the pin is removed."""
     from ledger.config.search import find_address, log_of  # noqa: PLC0415
@@ -163,7 +164,7 @@ def log_pin(
 
     with closing(log_of(find_address(bootstrap, ledger))) as log:
         pin(log, name, position, SystemClock().now_ms())
-    say(f"pin {name} keeps the events from position {position} on")
+    answer({"pin": name, "position": position}, output)
 
 
 def log_unpin(
@@ -171,6 +172,7 @@ def log_unpin(
     *,
     bootstrap: BootstrapOption = None,
     ledger: NameOption = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Remove a pin, so that a trim may take the events that it kept."""
     from ledger.config.search import find_address, log_of  # noqa: PLC0415
@@ -178,4 +180,4 @@ def log_unpin(
 
     with closing(log_of(find_address(bootstrap, ledger))) as log:
         unpin(log, name)
-    say(f"pin {name} is removed")
+    answer({"pin": name, "removed": True}, output)

@@ -34,5 +34,8 @@ def test_no_number_is_given_twice_by_writers_that_are_killed(tmp_path: Path) -> 
         assert max(ids.values()) == 1
         assert len(ids) >= said
         ledger.append(TABLE, [{"count": 3}] * 3)
-        assert ledger.scan(TABLE).count() == len(ids) + 3
-        assert max(ledger.scan(TABLE, columns=["id"]).to_arrow()["id"].to_pylist()) > max(ids)
+        # The last commit of a writer may be decided only now.
+        after = Counter(ledger.scan(TABLE, columns=["id"]).to_arrow()["id"].to_pylist())
+        assert max(after.values()) == 1
+        assert len(after) >= len(ids) + 3
+        assert max(after) > max(ids)
