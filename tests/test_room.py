@@ -8,10 +8,10 @@ import pytest
 
 from ledger.cli.answers import Output
 from ledger.cli.log.backup import note_backup
-from ledger.cli.machine.log_shown import age_text
 from ledger.cli.machine.status import seen_in_rows, seen_on_host
 from ledger.config.address import Address
 from ledger.machine.room import HostPlaces
+from ledger.reads.amounts import age_text
 from projections.fold.log_reads import open_reads
 from tests.web.served import samples
 from tests.web.test_health import followed, played

@@ -26,3 +26,11 @@ def shown_count(number: int | None) -> str:
 def amount(number: int | None, one: str) -> str:
     """Return a number with its noun: 1 file, 3,708 files."""
     return f"{shown_count(number)} {one}{'' if number == 1 else 's'}"
+
+
+def age_text(seconds: float) -> str:
+    """Return a duration in the largest unit of which there are two or more."""
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} seconds"

@@ -8,7 +8,7 @@ from ledger.cli.answers import Output
 from ledger.cli.log.size import day_text
 from ledger.clock import SystemClock
 from ledger.errors import LedgerError
-from ledger.reads.amounts import amount
+from ledger.reads.amounts import age_text, amount
 
 if TYPE_CHECKING:
     from ledger.config.address import Address
@@ -93,11 +93,3 @@ def trim_text(look: "LogLook", reads: "Reads", output: Output) -> Mapping[str, A
         text = f"{text}, by {told.by} {age_text((look.at - told.at) / 1000)} ago"
         text = f"{text}: {told.reason}" if told.reason else text
     return {"last_trim": f"{text}; the events are in {trim.archive}"}
-
-
-def age_text(seconds: float) -> str:
-    """Return a duration in the largest unit of which there are two or more."""
-    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{max(0.0, seconds):.0f} seconds"

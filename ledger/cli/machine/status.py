@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ledger.cli.answers import Output, OutputOption, answer
 from ledger.cli.failures import Stopped
-from ledger.cli.machine.log_shown import age_text, looked_at, shown, trim_text
+from ledger.cli.machine.log_shown import looked_at, shown, trim_text
 from ledger.cli.options import AWAY_S, CONFIGURED, NameOption, catalog_of
 from ledger.cli.reading import reading_at, when
 from ledger.cli.tables.anomalies import counted, counts_shown
@@ -32,7 +32,7 @@ from ledger.errors import (
 from ledger.log.log_end import last_position
 from ledger.log.port import Log, LogReader, Topic
 from ledger.machine.exit_codes import ExitCode
-from ledger.reads.amounts import amount, shown_size
+from ledger.reads.amounts import age_text, amount, shown_size
 from ledger.reads.port import Reads, TxnRow
 from ledger.session.receipt import Token
 from ledger.session.tail import read_genesis
