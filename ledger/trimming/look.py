@@ -101,14 +101,22 @@ class Whereabouts(NamedTuple):
     archive: str | None = None
 
 
-def look_at(log: Log, where: Whereabouts, now_ms: int, before: LogLook | None = None) -> LogLook:
+def look_at(
+    log: Log,
+    where: Whereabouts,
+    now_ms: int,
+    before: LogLook | None = None,
+    *,
+    last: int | None = None,
+) -> LogLook:
     """Return how a log is now; `before` is the last look.
 
-    Raises LogUnavailableError, LogDamagedError.
+    `last` is its last position; None reads the log for it from the newest checkpoint on. Raises
+    LogUnavailableError, LogDamagedError.
     """
     ledger, places, archive = where
     begun = start_of(log)
-    last, mark = last_position(log, 0), begun.mark
+    last, mark = last_position(log, 0) if last is None else last, begun.mark
     a_day, grown_at = grown(log, ledger, places, now_ms, before)
     return LogLook(
         now_ms,
