@@ -26,6 +26,7 @@ from projections.web.roles.publisher import serve_publisher
 from tests.docs.pages import ROOT
 from tests.iceberg.door.doors import answering
 from tests.notifier.receiving import Running
+from tests.web.looks import seen
 from tests.web.served import Served
 from tests.web.test_cache import ServedCache
 from tests.web.test_health import followed, played
@@ -47,7 +48,10 @@ def of_sequencer() -> str:
 
 
 def of_follower() -> str:
-    with TemporaryDirectory() as folder, followed(played(), places_in(Path(folder))) as served:
+    with (
+        TemporaryDirectory() as folder,
+        followed(played(), places_in(Path(folder)), seen) as served,
+    ):
         return metrics_of(served)
 
 
@@ -197,6 +201,8 @@ class Alert(NamedTuple):
     says: str
 
 
+BEHIND: Final = "lakeledger_consumer_behind_positions"
+
 RULES: Final[Sequence[Alert]] = (
     Alert(
         *("LedgerRoleDown", 'up{job="lakeledger"} == 0', "1m", "page"),
@@ -245,6 +251,38 @@ RULES: Final[Sequence[Alert]] = (
     Alert(
         *("LedgerTxnOld", "max(lakeledger_oldest_open_txn_seconds) > 86400", "5m", "ticket"),
         "A txn is open for a day and holds cleaning back: lakeledger status names it.",
+    ),
+    Alert(
+        *("LedgerDiskFull", "min(lakeledger_disk_days_left) < 30", "1h", "ticket"),
+        "A disk of the ledger is full in less than 30 days: trim the log, or make room.",
+    ),
+    Alert(
+        *("LedgerImageOld", "min(lakeledger_image_age_seconds) > 172800", "5m", "ticket"),
+        "A new process reads two days of the log: run lakeledger backup on a host with rows.",
+    ),
+    Alert(
+        *("LedgerImageUnreadable", "max(lakeledger_image_unreadable) > 0", "15m", "ticket"),
+        "No image of rows can be read, and no trim can rely on one: lakeledger status says why.",
+    ),
+    Alert(
+        *("LedgerTrimRefused", "max(lakeledger_trim_refused_seconds) > 86400", "5m", "ticket"),
+        "Trims are refused for a day: lakeledger status has the reason.",
+    ),
+    Alert(
+        "LedgerLogUnseen",
+        "min(lakeledger_log_look_age_seconds) > 900 or absent(lakeledger_log_look_age_seconds)",
+        *("15m", "ticket", "No follower can look at the log: see /v1/log of a follower."),
+    ),
+    Alert(
+        "ConsumerSilent",
+        "min by (role, name) (lakeledger_consumer_silent_seconds) > 1800",
+        *("5m", "ticket"),
+        "A process no longer says how far it is: start it, or run lakeledger consumers forget.",
+    ),
+    Alert(
+        "ConsumerBehind",
+        f'min by (role, name) ({BEHIND}{{role!~"pin|cache"}}) > 100000',
+        *("30m", "ticket", "A process is behind, and trims wait for it: see its log."),
     ),
     Alert(
         *("CacheBehind", "lakeledger_cache_lag_seconds > 60", "1m", "ticket"),

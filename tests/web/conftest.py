@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.web.lake import Lake
+from tests.web.looks import seen
 from tests.web.served import Served, rows_in, serving
 
 
@@ -17,5 +18,5 @@ def lake() -> Lake:
 @pytest.fixture(scope="module")
 def served(lake: Lake) -> Iterator[Served]:
     """Return a server over the rows of the lake."""
-    with serving(rows_in(lake)) as served:
+    with serving(rows_in(lake), seen=seen) as served:
         yield served

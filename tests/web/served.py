@@ -20,6 +20,7 @@ from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.roles.follower import read_pages
+from projections.web.roles.log_seen import Seen, unseen
 from projections.web.server.limits import LIMITS, WebLimits
 from projections.web.server.server import WebServer
 from tests.projections.followed import Followed
@@ -88,6 +89,7 @@ def serving(
     reads_rows: bool = False,
     doors: WebSettings = UNLOCKED,
     login: WebLogin = NO_LOGIN,
+    seen: Seen = unseen,
 ) -> Iterator[Served]:
     """Serve reads while the block runs."""
     pages = read_pages(
@@ -98,6 +100,7 @@ def serving(
         processes=processes,
         places=places,
         reads_rows=reads_rows,
+        seen=seen,
     )
     server = WebServer.start(pages, ANY_PORT, hosts=hosts, doors=doors)
     routes = [route for route in pages.app.routes if isinstance(route, Route)]

@@ -28,6 +28,7 @@ from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.roles.cache import serve_cache
 from projections.web.roles.health import Health
+from projections.web.roles.log_seen import Seen, unseen
 from projections.web.server.readers import Readers
 from projections.web.server.waiting import PositionWaiting
 from tests.conformance.case_ledger import ManualClock
@@ -63,7 +64,9 @@ def played() -> Driver:
 
 
 @contextmanager
-def followed(driver: Driver, places: HostPlaces = NO_PLACES) -> Iterator[Served]:
+def followed(
+    driver: Driver, places: HostPlaces = NO_PLACES, seen: Seen = unseen
+) -> Iterator[Served]:
     """Serve the rows of a follower that runs, once it has caught up."""
     store, stop = MemoryStore(), Signal()
     caught_up = Signal()
@@ -72,7 +75,9 @@ def followed(driver: Driver, places: HostPlaces = NO_PLACES) -> Iterator[Served]
     thread.start()
     try:
         assert caught_up.wait(PATIENCE_S)
-        with serving(lambda: StoreReads(store.reader()), follower, places=places) as served:
+        with serving(
+            lambda: StoreReads(store.reader()), follower, places=places, seen=seen
+        ) as served:
             served.reads.wait(driver.head.position, PATIENCE_MS)
             yield served
     finally:

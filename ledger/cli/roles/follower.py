@@ -4,7 +4,9 @@ Meanwhile a thread answers reads over HTTP, also before the rows have caught up:
 how far they are.
 """
 
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import closing, nullcontext
+from pathlib import Path
 from threading import Event as Signal
 from typing import Annotated
 
@@ -19,12 +21,17 @@ from ledger.cli.options import (
     WithParentOption,
 )
 from ledger.cli.roles.role import Server, answering, first_of, images_of, run_role, wait_for_broker
-from ledger.config.config import load
+from ledger.clock import SystemClock
+from ledger.config.config import Settings, load
 from ledger.config.settings import OFF
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
+from ledger.log.port import Log
 from ledger.log_lines import is_debugged
 from ledger.machine.process import final
+from ledger.machine.room import HostPlaces
+from ledger.trimming.look import Whereabouts
+from ledger.trimming.watch import LogWatch, RowsReached
 from projections.errors import StoreDamagedError
 from projections.fold.follower import Follower, follow
 
@@ -53,26 +60,29 @@ def serve_follower(
     flags = {"bootstrap": bootstrap, "ledger": ledger, "store": store, "log.archive": image}
     loaded = load({**flags, "follower.http": OFF if no_http else http}, settings or ())
     kafka, rows = loaded.required("bootstrap"), loaded.required("store")
-    found = loaded.settings
-    client = found.client()
+    found, client = loaded.settings, loaded.settings.client()
+
+    def connect() -> Log:
+        return KafkaLog(kafka, found.ledger, client=client)
 
     def run(stop: Signal) -> None:
         followers: list[Follower] = []
+        followed = first_of(followers)
+        watch = watch_of(connect, found, rows, followed)
 
         def serve() -> Server:
             from projections.web.roles.follower import serve_store  # noqa: PLC0415 - HTTP server
 
-            places = found.warehouse or ""
-            return serve_store(
-                rows, first_of(followers), found.follower, found.web, warehouse=places
-            )
+            own = (rows, followed, found.follower, found.web)
+            return serve_store(*own, warehouse=found.warehouse or "", seen=watch.seen)
 
-        with (
-            closing(KafkaLog(kafka, found.ledger, client=client)) as log,
-            answering(found.follower.http, serve),
-        ):
+        with closing(connect()) as log, answering(found.follower.http, serve):
             wait_for_broker(log)
-            with progress_bar("catching up") as progress, final(StoreDamagedError, OffsetGoneError):
+            with (
+                nullcontext() if found.follower.http == OFF else watch.running(),
+                progress_bar("catching up") as progress,
+                final(StoreDamagedError, OffsetGoneError),
+            ):
                 follow(
                     log,
                     rows,
@@ -86,3 +96,23 @@ def serve_follower(
                 )
 
     run_role("follower", run, with_parent=with_parent, output=output)
+
+
+def watch_of(
+    connect: Callable[[], Log],
+    settings: Settings,
+    rows: Path,
+    followed: Callable[[], Follower | None],
+) -> LogWatch:
+    """Return the watch of the log that a follower makes rows of, for its answers over HTTP."""
+
+    def reached() -> RowsReached | None:
+        follower = followed()
+        if follower is None:
+            return None
+        mark = follower.fold.mark
+        return RowsReached(mark.position, mark.offset)
+
+    places = HostPlaces(rows, settings.warehouse or "")
+    where = Whereabouts(settings.ledger, places, settings.log.archive)
+    return LogWatch(connect, where, reached, SystemClock())

@@ -16,6 +16,8 @@ from ledger.reads.port import Reached
 from ledger.reads.remote.http_questions import VERSION_PATH, WAIT_MAX_MS
 from ledger.reads.remote.routes import ROUTES, WHERE, Route, is_required
 from ledger.reads.whole_numbers import LIMIT, ROWS_MAX
+from ledger.trimming.look import ConsumerSeen
+from ledger.trimming.watch import LogSeen
 from ledger.version import CODE_VERSION
 from projections.web.answers.questions import AFTER
 from projections.web.api.form_schemas import NUMBER, FormSchemas, Schema
@@ -46,6 +48,8 @@ OWN_TEXTS: Final = {
     "reached": "The applied position and the chain of the log there.",
     "metadata": "What a reader sees of a table.",
     "metadata_of_many": "What a reader sees of many tables, as of one position.",
+    "log": "Where the log begins and ends, its trims, image and growth, and what follows it.",
+    "consumers": "The processes that follow the log, and the pins, with lag and age.",
 }
 
 
@@ -139,7 +143,7 @@ def responses(form: Schema) -> Schema:
 
 
 def own_paths(schemas: FormSchemas) -> Iterator[tuple[str, Schema]]:
-    """Yield the paths that the table of routes does not have: position, reached, metadata."""
+    """Yield the paths that the table of routes does not have: positions, metadata, the log."""
     position = [query("at_least", NUMBER), query("timeout_ms", WAIT)]
     yield "/position", {"get": own("position", {"type": "integer"}, position)}
     texts: Schema = {"type": "string"}
@@ -162,6 +166,8 @@ def own_paths(schemas: FormSchemas) -> Iterator[tuple[str, Schema]]:
         "/metadata",
         {"get": own("metadata", answer, one), "post": {**many, "requestBody": question}},
     )
+    yield "/log", {"get": own("log", schemas.of(LogSeen), [])}
+    yield "/consumers", {"get": own("consumers", schemas.of(list[ConsumerSeen]), [])}
 
 
 def own(name: str, form: Schema, parameters: Sequence[Schema]) -> Schema:

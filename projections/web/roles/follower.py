@@ -25,6 +25,7 @@ from projections.web.answers.unity import UNITY_QUESTIONS
 from projections.web.app import WebPages
 from projections.web.pages.serving import page_routes
 from projections.web.roles.health import Check, Look, lag_check
+from projections.web.roles.log_seen import Seen, log_metrics, log_questions, unseen
 from projections.web.roles.metrics import count, count_by, gauge
 from projections.web.roles.role import Role, serve_pages
 from projections.web.server.limits import LIMITS, WebLimits
@@ -47,8 +48,11 @@ def serve_store(
     doors: WebSettings = UNLOCKED,
     *,
     warehouse: str = "",
+    seen: Seen = unseen,
 ) -> WebServer:
     """Answer reads of the store at a path, with health and metrics of its follower.
+
+    `seen` returns what this process saw of the log.
 
     The rows are read as in any other process of the host, as secondaries of their writer. So an
     answer shows whole batches, and costs the fold only its share of this process.
@@ -61,6 +65,7 @@ def serve_store(
         processes=hosts_of(settings.processes),
         places=HostPlaces(store, warehouse),
         reads_rows=settings.sql,
+        seen=seen,
     )
     return serve_pages("follower", pages, settings, doors)
 
@@ -74,11 +79,13 @@ def read_pages(
     processes: Sequence[str] = (),
     places: HostPlaces = NO_PLACES,
     reads_rows: bool = False,
+    seen: Seen = unseen,
 ) -> WebPages[Reads]:
     """Return the pages of a read model; `followed` returns the follower of these rows.
 
     `processes` are the URLs of other processes whose health a page shows, and `places` those of the
-    ledger on this host. With `reads_rows` pages show rows of tables, and answer queries.
+    ledger on this host. With `reads_rows` pages show rows of tables, and answer queries. `seen`
+    returns what this process saw of the log.
     """
 
     def lag() -> Lag | None:
@@ -88,7 +95,7 @@ def read_pages(
     def measures(behind: Lag | None) -> Iterable[Metric]:
         follower = followed()
         own = () if follower is None else (*counters(follower), *gauges(follower, behind))
-        return (*own, *measured(places))
+        return (*own, *measured(places), *log_metrics(seen()))
 
     pages = Role(
         "follower",
@@ -100,7 +107,7 @@ def read_pages(
         },
         lag,
         measures,
-        (*QUESTIONS, *UNITY_QUESTIONS),
+        (*QUESTIONS, *log_questions(seen), *UNITY_QUESTIONS),
         beside=registry_routes(),
     ).pages(limits)
     pages.add_routes(page_routes(pages, processes, reads_rows=reads_rows))
