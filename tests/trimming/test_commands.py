@@ -4,10 +4,13 @@ import json
 import signal
 
 import pytest
+import urllib3
 
 from ledger.log.port import Topic
 from ledger.machine.process import ExitCode
 from tests.trimming.conftest import TrimBench
+from tests.web.looks import first_look
+from tests.web.test_ui import Seen
 
 pytestmark = pytest.mark.kafka
 
@@ -71,3 +74,32 @@ def test_a_trim_and_the_consumers_are_shown(bench: TrimBench) -> None:
         forgotten = bench.run("consumers", "forget", "follower", consumer["name"])
         assert forgotten.returncode == ExitCode.DONE
         assert bench.answer("consumers", "list") == []
+
+
+def test_a_follower_shows_a_trim_and_the_consumers_in_answers_metrics_and_a_page(
+    bench: TrimBench,
+) -> None:
+    with bench.led():
+        bench.wait_for_checkpoint(12)
+        bench.back_up()
+        path = ("--backup", str(bench.backup), "--yes")
+        trimmed = bench.answer("log", "trim", "--below", "8", *path, "--reason", "room")
+        assert bench.run("log", "pin", "audit", "--position", "9").returncode == ExitCode.DONE
+    rows = ("--store", str(bench.rows), "--http", "127.0.0.1:0")
+    with bench.serve("follower", *rows) as follower:
+        url = json.loads(follower.wait_for("answering HTTP"))["url"]
+        look = first_look(url)
+        assert (look["first"], look["trim"]["position"]) == (8, trimmed["position"])
+        assert look["image"]["archive"] == str(bench.backup)
+        consumers = {
+            each["role"]: each for each in urllib3.request("GET", f"{url}/v1/consumers").json()
+        }
+        assert consumers["pin"]["position"] == 9
+        assert consumers["follower"]["behind"] <= look["last"] - 8
+        metrics = urllib3.request("GET", f"{url}/metrics").data.decode()
+        assert "lakeledger_log_first_position 8.0" in metrics
+        assert 'lakeledger_consumer_behind_positions{name="audit",role="pin"}' in metrics
+        text = Seen(urllib3.request("GET", f"{url}/ui/log").data.decode()).text
+        assert f"The log has the events of positions 8 to {look['last']}." in text
+        assert ": room. The events are in" in text
+        assert follower.end(signal.SIGTERM) == ExitCode.DONE

@@ -1,11 +1,14 @@
-"""What a follower shows of its log: over HTTP and in metrics."""
+"""What a follower shows of its log: over HTTP, in metrics, and on a page."""
 
 from ledger.reads.remote.http_form import form_of
 from ledger.trimming.watch import LogSeen
 from projections.web.roles.log_seen import CONSUMERS_MAX, log_metrics
 from tests.web.lake import HOSTILE, Lake
-from tests.web.looks import LOOK, consumer, seen
+from tests.web.looks import LOOK, REFUSED, consumer, seen
 from tests.web.served import Served, rows_in, samples, serving
+from tests.web.test_ui import page
+
+AWAY = "the broker does not answer"
 
 
 def test_the_answers_over_http_are_the_last_look(served: Served) -> None:
@@ -21,9 +24,11 @@ def test_before_the_first_look_and_without_the_topic_there_is_no_list(lake: Lake
         form = blind.ask("/v1/log").form
         assert (form["look"], form["problem"]) == (None, "this process does not look at the log")
         assert not [name for name in samples(blind) if name.startswith("lakeledger_log_")]
+        assert "not seen this process does not look at the log" in page(blind, "/ui/log").text
     without = LogSeen(LOOK._replace(consumers=None))
     with serving(rows_in(lake), seen=lambda: without) as blind:
         assert blind.ask("/v1/consumers").error == (404, "NothingFound")
+        assert "no topic of consumers" in page(blind, "/ui/log").text
 
 
 def test_metrics_tell_what_an_alert_must_know(served: Served) -> None:
@@ -72,3 +77,38 @@ def test_only_the_slowest_of_many_consumers_have_series() -> None:
         "lakeledger_consumer_behind_positions": slowest,
         "lakeledger_consumer_silent_seconds": slowest,
     }
+
+
+def test_the_page_of_the_log_shows_its_beginning_what_follows_it_and_its_growth(
+    lake: Lake, served: Served
+) -> None:
+    text = page(served, "/ui/log").text
+    trimmer = lake.reads.session(lake.ada)
+    assert trimmer is not None
+    for part in (
+        "The log has the events of positions 3 to 40.",
+        "It was looked at 60 seconds ago.",
+        f"Below position 3, 2 records in all, by ada@{trimmer.host}",
+        "The events are in /backups/lake.",
+        "It keeps 30 days",
+        f"Refused for 3 hours: {REFUSED}",
+        "Of position 30, in /backups/lake; it lacks events of the last 2 hours.",
+        "1,000 events, 117.2 KiB of log, 39.1 KiB of rows",
+        "in 12 days",
+        "A trim waits first for pin audit, at position 4.",
+        "follower rows-1 here 38 2 20 seconds ago",
+        "audit keeps the events from position 4, since 2023-11-14",
+    ):
+        assert part in text
+    assert text.index("publisher <script>") < text.index("cache metadata") < text.index("rows-1")
+
+
+def test_a_look_that_failed_is_told_beside_the_last_one(lake: Lake) -> None:
+    later = LogSeen(LOOK, 600, AWAY)
+    with serving(rows_in(lake), seen=lambda: later) as stale:
+        text = page(stale, "/ui/log").text
+        assert f"It was looked at 10 minutes ago. The last try failed: {AWAY}" in text
+        assert "positions 3 to 40" in text
+        form = stale.ask("/v1/log").form
+        assert (form["problem"], form["look"]["last"]) == (AWAY, 40)
+        assert samples(stale)["lakeledger_log_look_age_seconds"] == 600

@@ -16,6 +16,7 @@ from projections.web.pages import (
     conflicts,
     history,
     lineage,
+    log,
     marks,
     processes,
     row_pages,
@@ -57,6 +58,7 @@ PAGES: Final[Sequence[UiPage]] = (
         size=Size.WHOLE,
         is_timeless=True,
     ),
+    UiPage("log", "Log", log.log, nav="Log", is_timeless=True),
     UiPage("api", "API", api.api, nav="API", is_timeless=True),
 )
 """The pages; those with a text in the menu are in its order."""

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from ledger.errors import ReaderBehindError
 from ledger.reads.port import HistoryRow, Reads
+from ledger.trimming.watch import LogSeen
 from projections.web.answers.asked import Asked, BadRequestError
 from projections.web.answers.listing import Size
 from projections.web.roles.health import Check
@@ -28,12 +29,14 @@ class Beside(NamedTuple):
     """What a page gets beside reads.
 
     `checks` are the health checks of this process, `others` of further processes; both are empty
-    where a page does not show them. `reads_rows` says whether pages may read rows of tables.
+    where a page does not show them. `reads_rows` says whether pages may read rows of tables, and
+    `log` is what this process saw of the log.
     """
 
     checks: Checks = MappingProxyType({})
     others: Sequence[Any] = ()
     reads_rows: bool = False
+    log: LogSeen = LogSeen()
 
 
 @dataclass(slots=True)

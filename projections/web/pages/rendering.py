@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from ledger.clock import time_text
 from ledger.properties.column_values import comment_of
-from ledger.reads.amounts import amount, shown_count, shown_size
+from ledger.reads.amounts import age_text, amount, shown_count, shown_size
 from ledger.reads.row_counts import rows_in
 
 FOLDER: Final = Path(__file__).parent / "templates"
@@ -55,6 +55,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {
+        "age": age_text,
         "amount": amount,
         "changed_rows": shown_rows,
         "comment": comment_of,

@@ -10,6 +10,7 @@ from starlette.routing import Route
 from ledger.errors import LedgerError, ReaderBehindError
 from ledger.log_lines import LogLines
 from ledger.reads.port import Reads
+from ledger.trimming.watch import LogSeen
 from projections.web.answers.asked import Asked, BadRequestError
 from projections.web.answers.listing import Size
 from projections.web.answers.problems import FAULT_TEXT, BusyError
@@ -51,13 +52,15 @@ class Serving(NamedTuple):
     """What pages are served with.
 
     `processes` are the URLs of other processes whose health a page shows, `rows` the readers of
-    pages that read rows of tables, None if no page may.
+    pages that read rows of tables, None if no page may. `seen` returns what this process saw of the
+    log.
     """
 
     pages: WebPages[Reads]
     processes: Sequence[str]
     rows: Readers[Reads] | None
     slots: Slots
+    seen: Callable[[], LogSeen]
 
     async def ask(
         self, page: UiPage, question: Callable[[Reads], Response], asked: Asked
@@ -70,15 +73,19 @@ class Serving(NamedTuple):
 
 
 def page_routes(
-    pages: WebPages[Reads], processes: Sequence[str], *, reads_rows: bool = False
+    pages: WebPages[Reads],
+    processes: Sequence[str],
+    *,
+    reads_rows: bool = False,
+    seen: Callable[[], LogSeen] = LogSeen,
 ) -> Sequence[Route]:
     """Return a route for each page and each file that pages load.
 
     `processes` are the URLs of other processes whose health a page shows. With `reads_rows` pages
-    may read rows of tables.
+    may read rows of tables. `seen` returns what this process saw of the log.
     """
     readers = pages.readers_beside(ROWS_AT_ONCE) if reads_rows else None
-    serving = Serving(pages, processes, readers, Slots(ROWS_AT_ONCE, "pages with rows"))
+    serving = Serving(pages, processes, readers, Slots(ROWS_AT_ONCE, "pages with rows"), seen)
     return [
         *(pages.route(path, document_endpoint(made)) for path, made in DOCUMENTS.items()),
         *(pages.route(f"{ROOT}/{name}", file_endpoint(name)) for name in FILES),
@@ -122,7 +129,8 @@ def page_endpoint(serving: Serving, page: UiPage) -> Endpoint:
             async with pages.place(page.size):
                 checks = await pages.checks() if page.has_checks else {}
                 others = await look_at(serving.processes) if page.has_others else ()
-                beside = Beside(checks, others, reads_rows=serving.rows is not None)
+                reads_rows = serving.rows is not None
+                beside = Beside(checks, others, reads_rows=reads_rows, log=serving.seen())
                 return await serving.ask(
                     page, lambda reads: answered(page, reads, asked, beside), asked
                 )

@@ -110,7 +110,7 @@ def read_pages(
         (*QUESTIONS, *log_questions(seen), *UNITY_QUESTIONS),
         beside=registry_routes(),
     ).pages(limits)
-    pages.add_routes(page_routes(pages, processes, reads_rows=reads_rows))
+    pages.add_routes(page_routes(pages, processes, reads_rows=reads_rows, seen=seen))
     return pages
 
 

@@ -1,0 +1,38 @@
+"""The page about the log: where it begins and why, what a trim relies on, and what follows it."""
+
+from typing import Final
+
+from ledger.log.consumers import PIN
+from ledger.reads.port import Reads
+from ledger.trimming.look import LastTrim, LogLook, TrimTold, trim_told
+from projections.web.pages.page import Fields, PageView
+
+SHOWN_MAX: Final = 200
+"""How many consumers the page has; those for which a trim waits first."""
+
+
+def log(view: PageView) -> Fields:
+    """Gather what the last look at the log saw; the rows tell who trimmed it."""
+    seen = view.beside.log
+    look = seen.look
+    return {
+        "seen": seen,
+        "look": look,
+        "told": None if look is None else told_of(view.reads, look.trim, view.newest),
+        **({} if look is None else followers_of(look)),
+    }
+
+
+def told_of(reads: Reads, trim: LastTrim | None, newest: int) -> TrimTold | None:
+    """Return user, time and reason of a trim, None as long as the rows do not show it."""
+    return None if trim is None or trim.position > newest else trim_told(reads, trim.position)
+
+
+def followers_of(look: LogLook) -> Fields:
+    """Return the consumers that read and the pins, each with the slowest first."""
+    every = sorted(look.consumers or (), key=lambda consumer: consumer.position)
+    return {
+        "consumers": [consumer for consumer in every if consumer.role != PIN][:SHOWN_MAX],
+        "pins": [consumer for consumer in every if consumer.role == PIN][:SHOWN_MAX],
+        "slowest": look.slowest,
+    }
