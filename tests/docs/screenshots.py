@@ -13,11 +13,15 @@ from playwright.sync_api import ViewportSize, sync_playwright
 
 from ledger.core.commands import TableWrite
 from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.log.consumers import PIN
+from ledger.trimming.look import ConsumerSeen, LastTrim
+from ledger.trimming.watch import LogSeen
 from projections.store.memory import MemoryStore
 from tests.core.parts import equals, footprint, table_of
 from tests.docs.pages import ROOT
 from tests.projections.followed import Followed
 from tests.web.lake import file_of, write
+from tests.web.looks import AT, LOOK
 from tests.web.served import rows_in, serving
 
 FOLDER: Final = ROOT / "docs/images"
@@ -100,6 +104,20 @@ class Week(Followed):
         self.commit(self.ops, txn, update, level="Serializable")
         self.lost = self.head.position
 
+    def seen(self) -> LogSeen:
+        """Return a look at the log as it would be at the end of the week."""
+        last = self.head.position
+        at = {"feeder": last - 9, "follower": last - 1, "publisher": last - 4, PIN: 7}
+        names = {PIN: "audit-2013"}
+        consumers = [
+            ConsumerSeen(
+                role, names.get(role, f"{role}-1f0c"), "lake-1", position, last - position, AT, 20
+            )
+            for role, position in at.items()
+        ]
+        trim = LastTrim(4, 3, 6, "/backups/lake", last - 8)
+        return LogSeen(LOOK._replace(first=4, last=last, trim=trim, consumers=consumers), 20)
+
     def addresses(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each picture, and the address of its page."""
         table = f"table={self.flights}"
@@ -118,6 +136,7 @@ class Week(Followed):
         yield "watermark", "/ui/watermark"
         yield "diff", "/ui/diff?first=5"
         yield "processes", "/ui/processes"
+        yield "log", "/ui/log"
         yield "api", "/ui/api"
 
 
@@ -125,7 +144,7 @@ def make() -> None:
     """Draw each page."""
     week = Week()
     FOLDER.mkdir(exist_ok=True)
-    with serving(rows_in(week)) as served, sync_playwright() as playwright:
+    with serving(rows_in(week), seen=week.seen) as served, sync_playwright() as playwright:
         chromium = shutil.which("chromium")
         with closing(playwright.chromium.launch(executable_path=chromium)) as browser:
             page = browser.new_page(viewport=SIZE)
