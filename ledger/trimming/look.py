@@ -11,7 +11,7 @@ from ledger.backup.images.reading import newest_image
 from ledger.backup.images.starting import OFF
 from ledger.backup.place import open_place
 from ledger.errors import AccessDeniedError, LedgerError
-from ledger.log.consumers import CACHE, PIN, Consumer, registered
+from ledger.log.consumers import CACHE, PIN, RUNS_MS, Consumer, registered
 from ledger.log.log_end import last_position
 from ledger.log.port import Log, Topic
 from ledger.log.trim_notes import TrimNote, read_trim_note
@@ -54,6 +54,11 @@ class ConsumerSeen(NamedTuple):
         """Whether it must come on by itself: a pin never does, and a cache may have ended."""
         return self.role not in {PIN, CACHE}
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is a cache that was silent for so long that no trim waits for it."""
+        return self.role == CACHE and self.age_s * MS > RUNS_MS
+
 
 class ImageSeen(NamedTuple):
     """The newest image of rows in `archive`, or the `problem` of looking for it.
@@ -90,7 +95,8 @@ class LogLook(NamedTuple):
     @property
     def slowest(self) -> ConsumerSeen | None:
         """The consumer for which a trim waits first."""
-        return min(self.consumers or (), key=lambda consumer: consumer.position, default=None)
+        running = (each for each in self.consumers or () if not each.has_ended)
+        return min(running, key=lambda consumer: consumer.position, default=None)
 
 
 class Whereabouts(NamedTuple):

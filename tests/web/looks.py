@@ -31,7 +31,7 @@ LOOK: Final = LogLook(
     LastTrim(3, 2, 6, "/backups/lake", 30),
     ImageSeen("/backups/lake", 30, 28, 7_200),
     [
-        consumer(CACHE, "metadata", 30, 4_000),
+        consumer(CACHE, "metadata", 3, 8_000),
         consumer("follower", "rows-1", 38, 20),
         consumer(PIN, "audit", 4, 9_000),
         consumer("publisher", HOSTILE, 10, 5_000, HOSTILE),

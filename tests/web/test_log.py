@@ -44,7 +44,7 @@ def test_metrics_tell_what_an_alert_must_know(served: Served) -> None:
         "lakeledger_trim_policy_age_seconds": 3_600,
         "lakeledger_trim_refused_seconds": 10_800,
         "lakeledger_consumer_behind_positions audit pin": 36,
-        "lakeledger_consumer_behind_positions cache metadata": 10,
+        "lakeledger_consumer_behind_positions cache metadata": 37,
         "lakeledger_consumer_behind_positions follower rows-1": 2,
         f"lakeledger_consumer_behind_positions {HOSTILE} publisher": 30,
         "lakeledger_consumer_silent_seconds follower rows-1": 20,
@@ -96,11 +96,12 @@ def test_the_page_of_the_log_shows_its_beginning_what_follows_it_and_its_growth(
         "1,000 events, 117.2 KiB of log, 39.1 KiB of rows",
         "in 12 days",
         "A trim waits first for pin audit, at position 4.",
+        "cache metadata here 3 37 2 hours ago, ended",
         "follower rows-1 here 38 2 20 seconds ago",
         "audit keeps the events from position 4, since 2023-11-14",
     ):
         assert part in text
-    assert text.index("publisher <script>") < text.index("cache metadata") < text.index("rows-1")
+    assert text.index("cache metadata") < text.index("publisher <script>") < text.index("rows-1")
 
 
 def test_a_look_that_failed_is_told_beside_the_last_one(lake: Lake) -> None:
