@@ -46,7 +46,7 @@ class LogWatch:
     """Looks at a log over a connection of its own; any thread may ask what it saw.
 
     `reached` says how far the rows of this process are, None while they are loaded. The end of the
-    log is told from them: the log is not read for it.
+    log is counted from there, so no event is read.
     """
 
     def __init__(

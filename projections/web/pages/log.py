@@ -12,7 +12,7 @@ SHOWN_MAX: Final = 200
 
 
 def log(view: PageView) -> Fields:
-    """Gather what the last look at the log saw; the rows tell who trimmed it."""
+    """Gather what the last look at the log saw; the rows have its last trim."""
     seen = view.beside.log
     look = seen.look
     return {
