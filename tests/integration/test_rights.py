@@ -25,6 +25,7 @@ from confluent_kafka.admin import (
 from ledger.client import Ledger
 from ledger.core.limits import MIB
 from ledger.errors import AccessDeniedError, OutcomeUnknownError, TopicMissingError
+from ledger.log.consumers import Consumer, forget, register
 from ledger.log.kafka.admin import KafkaAdmin
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.rights import DELETE, READ, ROLES, WRITE, bindings
@@ -139,10 +140,7 @@ def test_a_sequencer_stands_by_and_leads_once_it_is_alone(
 def test_a_follower_comes_to_the_end_of_the_log(secured: SecureBroker, tmp_path: Path) -> None:
     rows, anywhere = tmp_path / "rows", ("--http", "127.0.0.1:0")
     with role_of(secured, tmp_path, "follower", "follower", "--store", str(rows), *anywhere) as it:
-        url = json.loads(it.wait_for("answering HTTP"))["url"]
         it.wait_for("caught up")
-        # It may read what follows the log, and needs no checkpoint for that.
-        assert str(rows.name) in first_look(url)["consumers"][0]["name"]
         with role_of(secured, tmp_path, "cache", "cache", "--store", str(rows), *anywhere) as cache:
             cache.wait_for("caught up")
             with connected(secured) as client:
@@ -151,6 +149,18 @@ def test_a_follower_comes_to_the_end_of_the_log(secured: SecureBroker, tmp_path:
             with closing(open_reads(rows)) as reads:
                 assert reads.wait(written, round(PATIENT_S * 1000)) >= written
             assert cache.process.poll() is None
+
+
+@pytest.mark.usefixtures("ledger")
+def test_a_follower_may_look_at_what_follows_the_log(secured: SecureBroker, tmp_path: Path) -> None:
+    other = Consumer("publisher", "other", "there", 1, 1)
+    http = ("--http", "127.0.0.1:0", "--store", str(tmp_path / "rows"))
+    with closing(log_of(secured, ADMIN)) as log:
+        register(log, 0, other)
+        with role_of(secured, tmp_path, "follower", "follower", *http) as follower:
+            url = json.loads(follower.wait_for("answering HTTP"))["url"]
+            assert other.name in {each["name"] for each in first_look(url)["consumers"]}
+        forget(log, 0, other.role, other.name)
 
 
 @pytest.mark.slow
