@@ -261,8 +261,8 @@ RULES: Final[Sequence[Alert]] = (
         "A new process reads two days of the log: run lakeledger backup on a host with rows.",
     ),
     Alert(
-        *("LedgerImageUnreadable", "max(lakeledger_image_unreadable) > 0", "15m", "ticket"),
-        "No image of rows can be read, and no trim can rely on one: lakeledger status says why.",
+        *("LedgerImageUnreadable", "min(lakeledger_image_unreadable) > 0", "15m", "ticket"),
+        "No follower can read the newest image of rows: /v1/log of each says why.",
     ),
     Alert(
         *("LedgerTrimRefused", "max(lakeledger_trim_refused_seconds) > 86400", "5m", "ticket"),

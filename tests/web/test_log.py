@@ -1,6 +1,9 @@
 """What a follower shows of its log: over HTTP, in metrics, and on a page."""
 
+import pytest
+
 from ledger.reads.remote.http_form import form_of
+from ledger.trimming.look import LastTrim
 from ledger.trimming.watch import LogSeen
 from projections.web.roles.log_seen import CONSUMERS_MAX, log_metrics
 from tests.web.lake import HOSTILE, Lake
@@ -102,6 +105,23 @@ def test_the_page_of_the_log_shows_its_beginning_what_follows_it_and_its_growth(
     ):
         assert part in text
     assert text.index("cache metadata") < text.index("publisher <script>") < text.index("rows-1")
+
+
+@pytest.mark.parametrize(
+    ("trim", "said"),
+    [
+        (LOOK.trim, "None that this host finds. The last trim relied on one of position 30."),
+        (None, "None: a new process reads the log from its beginning."),
+    ],
+)
+def test_the_page_says_what_it_means_that_there_is_no_image(
+    lake: Lake, trim: LastTrim | None, said: str
+) -> None:
+    without = LogSeen(LOOK._replace(image=None, trim=trim, policy=None, days_left=0.5))
+    with serving(rows_in(lake), seen=lambda: without) as served:
+        text = page(served, "/ui/log").text
+    for part in (said, "is not set, or no leader has tried", "in less than a day"):
+        assert part in text
 
 
 def test_a_look_that_failed_is_told_beside_the_last_one(lake: Lake) -> None:
