@@ -1,7 +1,7 @@
 """Followers: they fold the log into a state, and keep of it what rows keep."""
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ledger.backup.images.starting import BY_TRIM, start_at
 from ledger.core.acceptance import LogHead
@@ -19,6 +19,9 @@ from tests.simulation.processes import Process
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
+# The position from which the rows of a host may be that was off for long.
+OLD: Final = 5
+
 
 class FollowerProcess(Process):
     """A follower: folds the log into a state, and keeps a checkpoint of its own now and then."""
@@ -26,6 +29,7 @@ class FollowerProcess(Process):
     def __init__(self, world: "World", name: str) -> None:
         super().__init__(world, name)
         self._kept: bytes | None = None
+        self._old: bytes | None = None
         self._former: Checkpoint | None = None
         self._state = DomainState()
         self._batches: BatchAcceptor | None = None
@@ -50,6 +54,8 @@ class FollowerProcess(Process):
             evolve(self._state, event)
             if not self.is_ahead and self.world.oracle.samples(event.control.position):
                 self.world.oracle.agree(self, head, self._state)
+        if self._old is None and head.position > OLD:
+            self._old = dump(self._state, head, self._batches.offset)
         if self.chance.random() < 0.02:
             self.keep()
         return self.chance.uniform(0.05, 0.5)
@@ -59,6 +65,11 @@ class FollowerProcess(Process):
         if self._batches is not None:
             self._kept = dump(self._state, self._batches.acceptor.head, self._batches.offset)
             self._register(self._batches.acceptor.head.position)
+
+    def come_back(self) -> None:
+        """Begin with the first rows, as a host does that was off, and forgotten, for long."""
+        self.crash()
+        self._kept = self._old or self._kept
 
     def _register(self, position: int) -> None:
         """Say from where it would begin again, as real ones do; that may fail."""
@@ -97,6 +108,7 @@ class FollowerProcess(Process):
             self._events = batches.open()
         except LogTrimmedError:
             # As with --rebuild, the next start begins with an image.
+            self.world.oracle.model.met["followers that a trim overtook"] += 1
             self.give_up()
             raise
         if not self._kept:

@@ -150,6 +150,9 @@ def test_a_seed_decides_everything(seed: int) -> None:
         ("records removed before the mark", Fault.TRIMMED),
         ("records removed before the event", Fault.TRIMMED),
         ("one record too many removed", Fault.TRIMMED),
+        ("the newest mark counts", Fault.TRIMMED),
+        ("checkpoints in front of a trim count", Fault.TRIMMED),
+        ("trims not compared by readers", Fault.TRIMMED),
     ],
 )
 def test_one_fault_tells_a_mutant(name: str, only: Fault) -> None:
@@ -177,6 +180,8 @@ def test_a_trace_tells_who_leads_and_what_landed(capsys: pytest.CaptureFixture[s
 def test_a_few_dozen_seeds_begin_with_images(results: list[Result]) -> None:
     met = sum((result.met for result in results), Counter[str]())
     assert met["followers that began with an image"]
+    assert met["followers that a trim overtook"]
+    assert met["checkpoints in front of a trim"]
     assert {what for what, times in met.items() if times} >= {
         "trim: KilledError",
         "trim: TrimRefusedError",

@@ -13,10 +13,11 @@ from ledger.backup.images.reading import chains_at, newest_image
 from ledger.backup.images.starting import BY_TRIM
 from ledger.backup.joined import joined_log
 from ledger.backup.place import BackupPlace
-from ledger.errors import LogDamagedError
-from ledger.log.checkpoints import digest, load, read_newest_head
+from ledger.errors import LogDamagedError, NothingToTrimError, TrimRefusedError
+from ledger.log.checkpoints import digest, load, manifests, read_newest_head
+from ledger.log.log_end import last_position
 from ledger.log.memory import MemoryLog
-from ledger.log.port import Topic
+from ledger.log.port import Topic, records_between
 from ledger.log.replay import verify
 from ledger.log.trimmed import TrimMark, trim_marks
 from projections.fold.fold import Fold
@@ -59,10 +60,15 @@ class TrimLaws:
         consumers = self._consumers().values()
         return min([image.checkpoint, checkpoint[0].position, *opened, *consumers])
 
-    def check_unchanged(self, ends: tuple[int, int]) -> None:
-        """Hold a refused trim against what was there before it."""
-        true = self._world.network.topics[Topic.EVENTS]
-        must(true.start == ends[0], "a refused trim changes nothing", f"it begins at {true.start}")
+    def check_refused(self, refused: TrimRefusedError, below: int, ends: tuple[int, int]) -> None:
+        """Hold a refused trim against what was there before it, and against what is left."""
+        world = self._world
+        start = world.network.topics[Topic.EVENTS].start
+        must(start == ends[0], "a refused trim changes nothing", f"it begins at {start}")
+        if isinstance(refused, NothingToTrimError):
+            mark = trim_marks(ProcessLog(world.network, dice(world.seed, "refused"))).get(start)
+            first = 1 if mark is None else mark.below
+            must(below <= first, "no event that is left counts as trimmed", f"{first} to {below}")
 
     def check_planned(self, mark: TrimMark, place: BackupPlace) -> None:
         """Hold a trim that may be made against who and what needs the events."""
@@ -129,10 +135,10 @@ def check_trims(world: "World") -> None:
         "log and archive are the log that was never trimmed",
         "their states differ",
     )
-    if dice(world.seed, "trims at rest").random() >= SHARE:
-        return
-    check_restored(world, wanted)
-    check_image_rows(world, log)
+    if dice(world.seed, "trims at rest").random() < SHARE:
+        check_restored(world, wanted)
+        check_image_rows(world, log)
+    check_old_checkpoint(world, log)
 
 
 def check_restored(world: "World", wanted: str) -> None:
@@ -170,3 +176,23 @@ def check_image_rows(world: "World", log: OperatorLog) -> None:
     wanted = {key: row for key, row in world.oracle.mirror.rows() if key not in {LOG, CHECKPOINT}}
     differ = [key for key in found.keys() | wanted.keys() if found.get(key) != wanted.get(key)]
     must(not differ, "rows from an image are those of all events", f"{sorted(differ)[:3]} differ")
+
+
+def check_old_checkpoint(world: "World", log: OperatorLog) -> None:
+    """Leave no checkpoint but those in front of the trim, as a loss does, and read to the end."""
+    start, end = log.ends(Topic.CHECKPOINTS)
+    first = log.ends(Topic.EVENTS)[0]
+    kept = [
+        record.offset + 1
+        for record in records_between(log, Topic.CHECKPOINTS, start, end)
+        for manifest in manifests({record.key: record.value}, 0)
+        if manifest["offset"] <= first
+    ]
+    world.network.cut(Topic.CHECKPOINTS, max(kept, default=start))
+    world.oracle.model.met["checkpoints in front of a trim"] += bool(kept)
+    position = last_position(log, 0)
+    must(
+        position == world.oracle.position,
+        "a log is read from where it begins, whatever checkpoint is left",
+        f"it ends at {position}",
+    )

@@ -11,7 +11,7 @@ from ledger.core.decide import trimming as deciding
 from ledger.core.events.events import LogTrimmed
 from ledger.core.state.domain import DomainState
 from ledger.errors import TrimRefusedError
-from ledger.log import trimmed
+from ledger.log import log_end, trimmed
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import read_newest_head
 from ledger.log.port import Log
@@ -119,7 +119,10 @@ TRIM_SWAPS: Final[Mapping[str, Sequence[Swap]]] = {
     "records removed before the event": [Swap(trimming, "carry_out", removed_before_the_event)],
     "one record too many removed": [Swap(trimming, "carry_out", marked_one_too_far)],
     "the newest mark counts": [Swap(trimmed, "trim_marks", newest_mark)],
-    "checkpoints in front of a trim count": [Swap(clients, "nearest_head", newest_checkpoint)],
+    "checkpoints in front of a trim count": [
+        Swap(clients, "nearest_head", newest_checkpoint),
+        Swap(log_end, "nearest_head", newest_checkpoint),
+    ],
     "images not compared by who begins": [Swap(starting, "lost_position", unasked)],
     "new backups begin at the trim": [Swap(taking, "joined_log", lambda log, *_: log)],
     "surveys without what was trimmed": [Swap(surveying, "whole_log", WholeLog)],

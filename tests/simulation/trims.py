@@ -45,6 +45,8 @@ LOOKED_BACK: Final = 300
 TOPICS: Final = {"events": {"partitions": 1, "replicas": 1, "settings": {}}}
 # How often a trim is killed behind its event, and behind its mark.
 KILLED: Final = ("", "", "", "event", "mark")
+# How often a follower comes back with rows from before the trim.
+COMES_BACK: Final = 0.3
 REASON: Final = "room"
 
 
@@ -156,8 +158,8 @@ class Trims:
         ends = log.ends(Topic.EVENTS)
         try:
             planned = plan(log, place, below, clock=world.damage.operator.clock)
-        except TrimRefusedError:
-            self.laws.check_unchanged(ends)
+        except TrimRefusedError as refused:
+            self.laws.check_refused(refused, below, ends)
             raise
         self.laws.check_planned(planned.mark, place)
         killed = self._chance.choice(KILLED)
@@ -180,6 +182,8 @@ class Trims:
         self.archive = self.place
         self._world.faults.strike(Fault.TRIMMED)
         self._world.note("trims", f"the log begins at offset {offset}")
+        if self._chance.random() < COMES_BACK:
+            self._chance.choice(self._world.followers).come_back()
 
 
 class TrimAsker:
