@@ -120,6 +120,8 @@ class Fold:
         # A checkpoint ends with an accepted record. It is read once more, to compare the chain.
         self.offset = max(0, offset - 1)
         self._is_confirmed = offset == 0
+        # Set by a write of rows that failed.
+        self._lacks_rows = False
         self._stored = mark
         self.checkpointed = head.position
         self._acceptor = Acceptor(head)
@@ -249,10 +251,11 @@ class Fold:
         head = self._acceptor.head
         if head.position in {self.checkpointed, 0} or head.position != self.mark.position:
             return 0
-        if self._store.get(LOG) != value(self.mark):
+        if self._lacks_rows:
             return 0
         data = self._dumped(self._batches.offset)
-        self._store.write([(CHECKPOINT, data)])
+        # Events that make no rows move no mark, and the rows must not end before the state.
+        self._store.write([(CHECKPOINT, data), (LOG, value(self.mark))])
         self._note_checkpoint(len(data))
         return len(data)
 
@@ -289,7 +292,9 @@ class Fold:
     def _write(self, batch: Batch, began_s: float) -> float:
         """Store the rows of a batch and empty it; return the time at which the next one begins."""
         batch.put(LOG, value(self.mark))
+        self._lacks_rows = True
         self._store.write(batch.settled())
+        self._lacks_rows = False
         batch.changes.clear()
         now_s = monotonic()
         self.tally.note_batch(now_s - began_s)

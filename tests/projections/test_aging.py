@@ -148,6 +148,23 @@ def test_not_while_the_log_is_read_again(aged: Aged) -> None:
     assert restarted(aged.store, aged.driver) == last
 
 
+def test_events_without_rows_are_not_read_again() -> None:
+    """A publisher of no table makes no rows, and a trim waits for the place of its checkpoint."""
+    driver, store = Driver(), MemoryStore()
+
+    def loaded() -> Fold:
+        return Fold.load(store, driver.log, rows_of=lambda _applied, _body: [])
+
+    fold = loaded()
+    fold.feed(driver.records)
+    assert fold.store_checkpoint() > 0
+    fold = loaded()
+    assert (fold.position, fold.mark.position) == (driver.head.position, driver.head.position)
+    driver.open_session()
+    fold.feed(driver.records[fold.offset :])
+    assert fold.position == driver.head.position
+
+
 def test_after_a_write_that_failed_no_checkpoint_says_that_its_rows_are_there() -> None:
     driver, store = Driver(), Full()
     fold = Fold.load(store, driver.log)
