@@ -35,6 +35,10 @@ class ImageForeignError(BackupError):
     """Rows and backup, or an image and the log, belong to different ledgers or events topics."""
 
 
+class ImageLacksError(BackupError):
+    """The image of rows has none of the kind that a process begins with."""
+
+
 class ImageLostError(BackupError):
     """The image of rows is of events that the log has lost since."""
 

@@ -3,7 +3,8 @@
 A process with nothing of its own looks for the newest image of the log that it is to read. On a
 log that was trimmed the mark of the trim names the backup. On any other log the events are all
 there, so an image only saves time, and one that cannot be used costs a line in the log. So does an
-image of events that the log has lost since: on a trimmed log the events in the backup are read.
+image of events that the log has lost since, or without the rows of a process that is new: on a
+trimmed log the events in the backup are read.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
-from ledger.backup.errors import BackupError, ImageForeignError, ImageLostError
+from ledger.backup.errors import BackupError, ImageForeignError, ImageLacksError, ImageLostError
 from ledger.backup.images.held import lost_position
 from ledger.backup.images.manifest import ROWS, ImageManifest, image_names, read_image
 from ledger.backup.images.reading import checkpoint_of
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 OFF: Final = "off"
 """Instead of a path: begin with no image."""
 Begun = TypeVar("Begun")
+LEAVES_EVENTS: Final = (ImageForeignError, ImageLacksError, ImageLostError)
+"""The errors of an image beside which the events in its backup can be read instead."""
 
 log_lines = LogLines("lakeledger.image")
 
@@ -62,7 +65,8 @@ class StartImages:
 
         An image fits if it has the section in this `form`. Raises LogTrimmedError if the log was
         trimmed and no image can be used, and for images that were asked for, as `used_newest`.
-        Images of lost events or of another topic are no error: then `whole` is to be read.
+        Images of lost events, of another topic or without the section are no error: then `whole`
+        is to be read.
         """
         if self.path == OFF:
             return None
@@ -73,7 +77,7 @@ class StartImages:
         try:
             return used_newest(open_place(path), Wanted.of(log, section, form), use)
         except UNUSABLE as problem:
-            if mark is not None and not isinstance(problem, ImageLostError | ImageForeignError):
+            if mark is not None and not isinstance(problem, LEAVES_EVENTS):
                 raise unusable(mark, problem) from problem
             if self.is_asked:
                 raise
@@ -153,7 +157,7 @@ class Wanted(NamedTuple):
                 "--image, or --image off"
             )
         if found is None:
-            raise BackupError(f"{here} has no section {self.section}. {again}")
+            raise ImageLacksError(f"{here} has no section {self.section}. {again}")
         if self.form is not None and found.format != self.form:
             raise IncompatibleError(
                 f"{here} holds {self.section} of format {found.format}, this version reads "

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.backup.images.manifest import PUBLICATION, ROWS
-from ledger.backup.images.reading import newest_image, verified
+from ledger.backup.images.reading import verified
 from ledger.backup.images.starting import BY_TRIM, NO_IMAGES, StartImages
 from ledger.backup.place import FolderPlace
 from ledger.config.settings import Genesis
@@ -250,15 +250,31 @@ def test_all_events_of_a_trimmed_log(before: list[Step], after: list[Step]) -> N
         assert found == host.driver.events
 
 
-def test_without_its_section_a_publisher_says_so(published: Published, tmp_path: Path) -> None:
+def test_without_an_image_a_publisher_says_so(published: Published) -> None:
     stop = Signal()
-    log = published.lake.log
     with pytest.raises(LogTrimmedError, match="--image"):
-        DeltaPublisher(log, images=NO_IMAGES).run(stop, stop.set)
-    followed = tmp_path / "rows"
-    assert newest_image(published.place) is None
-    with pytest.raises(LogTrimmedError, match="no section rows"):
-        open_begun(log, followed, BY_TRIM)
+        DeltaPublisher(published.lake.log, images=NO_IMAGES).run(stop, stop.set)
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_publisher_that_is_new_on_a_trimmed_log_reads_the_archive(
+    tmp_path: Path, *, is_kept: bool
+) -> None:
+    """No image has rows of a publisher where none ran before the trim."""
+    lake = two_tables(tmp_path)
+    place, rows = FolderPlace(tmp_path / "backup"), tmp_path / "rows"
+    followed_at(lake.log, rows)
+    backed_up(lake.log, tmp_path / "backup")
+    image = imaged(place, rows).image
+    assert image is not None
+    commit_files(lake, lake.session, lake.table, ["y"])
+    trim(lake, place, image)
+    stop, state = Signal(), PublisherState(tmp_path / "new" if is_kept else None)
+    publisher = DeltaPublisher(lake.log, state=state)
+    publisher.run(stop, stop.set)
+    assert (publisher.position, publisher.stopped) == (lake.head.position, {})
+    assert publisher.written == 5
+    assert run(lake, tmp_path / "new")[0].written == 0
 
 
 def test_an_image_takes_over_the_sections_of_other_hosts(tmp_path: Path) -> None:
