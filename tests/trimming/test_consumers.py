@@ -1,0 +1,155 @@
+"""Each process that follows the log says how far it is, and says it again once it was forgotten."""
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event as Signal
+from time import monotonic
+from typing import Any, Final
+
+import pytest
+from structlog.typing import EventDict
+
+from ledger.errors import TopicMissingError
+from ledger.log.consumers import forget, registered
+from ledger.log.log_end import last_position
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Topic
+from ledger.machine.process import ExitCode
+from ledger.testing import FixedClock
+from projections.fold.follower import Follower
+from projections.fold.registering import MOVED_S, STILL_S, Registration, name_of
+from projections.store.memory import MemoryStore
+from tests.driver import Driver
+from tests.trimming.conftest import PATIENCE_S, TrimBench
+
+LOOK_S: Final = 0.05
+NAME: Final = "rows"
+# The options of each role, beside the folder of what it keeps.
+ROLES: Final = {
+    "follower": ("--no-http", "--set", "follower.checkpoint_s=1"),
+    "publisher": ("--no-http", "--set", "publisher.checkpoint_s=1"),
+    "cache": ("--http", "127.0.0.1:0"),
+    "notifier": ("--no-http", "--set", "notifier.openlineage=told.jsonl"),
+    "feeder": ("--set", "feeder.checkpoint_s=1"),
+}
+WITH_MARKS: Final = [
+    pytest.param(role, marks=[pytest.mark.kafka, *([pytest.mark.spark] * (role == "feeder"))])
+    for role in ROLES
+]
+
+
+def entry_of(bench: TrimBench, role: str) -> Any:
+    """Return the entry of a role as soon as there is one, while the ledger has more events."""
+    until_s = monotonic() + PATIENCE_S
+    while not (found := bench.answer("consumers", "list")):
+        assert monotonic() < until_s, f"no {role} registered"
+        bench.work()
+        Signal().wait(LOOK_S)
+    (entry,) = found
+    assert entry["role"] == role
+    return entry
+
+
+@pytest.mark.parametrize("role", WITH_MARKS)
+def test_a_role_is_among_the_consumers_and_comes_back_once_it_was_forgotten(
+    bench: TrimBench, role: str
+) -> None:
+    serve = (role, "--store", str(bench.folder / NAME), *ROLES[role])
+    with bench.led():
+        bench.work()
+        entries = []
+        for _ in range(2):
+            with bench.serve(*serve) as process:
+                entry = entry_of(bench, role)
+                assert 0 < entry["position"] <= last_position(bench.log, 0)
+                assert process.end(signal.SIGTERM) == ExitCode.DONE
+            entries.append(entry)
+            forgotten = bench.run("consumers", "forget", role, entry["name"])
+            assert forgotten.returncode == ExitCode.DONE, forgotten.stderr
+            assert bench.answer("consumers", "list") == []
+        assert len({entry["name"] for entry in entries}) == 1
+        assert entries[0]["position"] <= entries[1]["position"]
+        again = bench.run("consumers", "forget", role, entries[0]["name"])
+        assert again.returncode == ExitCode.USAGE
+        assert "there is no consumer" in again.stderr
+
+
+class Followed:
+    """A follower in steps, which has a state checkpoint behind each event."""
+
+    def __init__(self) -> None:
+        self.driver, self.clock, self.store = Driver(), FixedClock(), MemoryStore()
+        self.session = self.driver.open_session()
+
+    def follow(self) -> None:
+        """Follow the log to its end in a process of its own."""
+        self.follower().catch_up(Signal())
+
+    def follower(self) -> Follower:
+        return Follower(
+            self.driver.log,
+            self.store,
+            checkpoint_s=0.0,
+            clock=self.clock,
+            consumer=("follower", NAME),
+        )
+
+
+def test_a_follower_registers_the_place_of_its_checkpoint_and_a_restart_is_the_same() -> None:
+    followed = Followed()
+    for _ in range(2):
+        followed.follow()
+        (entry,) = registered(followed.driver.log) or ()
+        assert (entry.role, entry.name) == ("follower", NAME)
+        assert entry.position == followed.driver.head.position
+        forget(followed.driver.log, 0, "follower", NAME)
+        followed.driver.open_txn(followed.session)
+
+
+@pytest.mark.parametrize(("moved", "every_s"), [(1, MOVED_S), (0, STILL_S)])
+def test_a_forgotten_process_comes_back_with_its_next_word(moved: int, every_s: float) -> None:
+    log, clock = MemoryLog(), FixedClock()
+    entry = Registration(log, "follower", NAME, clock)
+    entry.note(7)
+    forget(log, 0, "follower", NAME)
+    clock.advance(every_s - 1)
+    entry.note(7 + moved)
+    assert registered(log) == []
+    clock.advance(1)
+    entry.note(7 + moved)
+    (said,) = registered(log) or ()
+    assert (said.position, said.at) == (7 + moved, clock.now_ms())
+
+
+def test_a_process_without_a_place_to_begin_at_says_nothing() -> None:
+    log = MemoryLog()
+    Registration(log, "follower", NAME, FixedClock()).note(0)
+    assert registered(log) == []
+
+
+class WithoutConsumers(MemoryLog):
+    """The log of a ledger that has no topic of consumers."""
+
+    def topic_id(self, topic: Topic) -> str:
+        """Return the id of a topic that is there."""
+        if topic is Topic.CONSUMERS:
+            raise TopicMissingError("there is no such topic", topic=topic)
+        return super().topic_id(topic)
+
+
+def test_a_ledger_without_the_topic_is_told_of_once(log_lines: Sequence[EventDict]) -> None:
+    log, clock = WithoutConsumers(), FixedClock()
+    entry = Registration(log, "follower", NAME, clock)
+    for position in range(1, 4):
+        entry.note(position)
+        clock.advance(MOVED_S)
+    assert registered(log) is None
+    assert [line["event"] for line in log_lines] == ["not registered"]
+
+
+def test_the_name_of_a_consumer_is_that_of_its_folder(tmp_path: Path) -> None:
+    here, there = tmp_path / NAME, tmp_path / "other" / NAME
+    assert name_of(here) == name_of(here)
+    assert name_of(here).startswith(f"{NAME}-")
+    assert name_of(here) != name_of(there)
