@@ -38,6 +38,7 @@ from ledger.log.log_end import last_position
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.log.replay import verify
+from ledger.machine.folder import SPARK_ROWS
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode, set_up_logging
 from ledger.machine.supervisor import Supervisor
@@ -80,6 +81,8 @@ class TrimmedLake:
     def __init__(self, bootstrap: str, folder: Path, held: ExitStack, *, spark: bool) -> None:
         self.folder, self.where = folder, (bootstrap, LEDGER)
         self.store, self.place = folder / "rows", FolderPlace(folder / "backup")
+        # The rows that are followed, also those within Spark.
+        self.stores = [self.store, *([folder / "feeder" / SPARK_ROWS] if spark else [])]
         self.tables: list[int] = []
         self.kills = 0
         create_topics(bootstrap, LEDGER)
@@ -93,7 +96,7 @@ class TrimmedLake:
             "follower": ("--store", str(self.store), "--no-http", *set_s("follower")),
             "publisher": ("--store", str(folder / "state"), "--no-http", *set_s("publisher")),
             "cache": ("--store", str(self.store), "--http", self.cache.removeprefix("http://")),
-            **({"feeder": ("--store", str(folder / "feeder"))} if spark else {}),
+            **({"feeder": ("--store", str(folder / "feeder"), *set_s("feeder"))} if spark else {}),
         }
         self.roles = {name: self._role(name, *options) for name, options in roles.items()}
         self.supervisor = Supervisor(list(self.roles.values()))
@@ -118,7 +121,12 @@ class TrimmedLake:
         assert Restore(self.log, self.place, manifest_in(self.place)).run(NEVER).is_whole
         for role in self.roles.values():
             role.start(self.supervisor.environment)
-        wait_for(lambda: position_of(self.store) >= driver.head.position)
+        self.wait_for_rows(driver.head.position)
+
+    def wait_for_rows(self, position: int) -> None:
+        """Wait until all rows have come to a position."""
+        for store in self.stores:
+            wait_for(lambda: position_of(store) >= position)  # noqa: B023 - called at once
 
     def connect(self, held: ExitStack) -> Ledger:
         """Return a client that reads the follower's rows."""
@@ -261,7 +269,7 @@ def compared(lake: TrimmedLake, begins_at: int, from_image_s: float) -> TrimmedF
         if role.process is not None and role.process.poll() is not None:
             role.start(lake.supervisor.environment)
     end = last_position(lake.log, 0)
-    wait_for(lambda: position_of(lake.store) >= end)
+    lake.wait_for_rows(end)
     wait_for(lambda: answers_of(lake.cache, lake.tables, end) is not None)
     cached = answers_of(lake.cache, lake.tables, end) or {}
     lake.supervisor.stop()
@@ -270,7 +278,7 @@ def compared(lake: TrimmedLake, begins_at: int, from_image_s: float) -> TrimmedF
     for topic in Topic:
         twin.recreate(topic)
     assert Restore(twin, lake.place, manifest_in(lake.place)).run(NEVER).is_whole
-    stores = [lake.store, lake.folder / "new"]
+    stores = [*lake.stores, lake.folder / "new"]
     for store in stores:
         followed_at(lake.log, store)
     began_s = time.monotonic()
