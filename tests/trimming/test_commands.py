@@ -2,11 +2,19 @@
 
 import json
 import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
 
 import pytest
 import urllib3
 
+from ledger.backup.joined import joined_log
+from ledger.clock import SystemClock
+from ledger.log.consumers import Consumer, register
 from ledger.log.port import Topic
+from ledger.log.replay import verify
 from ledger.machine.process import ExitCode
 from tests.trimming.conftest import TrimBench
 from tests.web.looks import first_look
@@ -15,14 +23,35 @@ from tests.web.test_ui import Seen
 pytestmark = pytest.mark.kafka
 
 
-def refused(bench: TrimBench, *more: str) -> str:
-    """Return why a trim is refused, which changes nothing."""
-    before = (bench.log.ends(Topic.EVENTS), bench.log.ends(Topic.CATALOGS))
+BELOW: Final = ("--below", "8")
+
+
+def refused(
+    bench: TrimBench, *more: str, code: ExitCode = ExitCode.FAILED, asks: bool = False
+) -> str:
+    """Return why a trim is refused, which changes nothing; if it `asks` the leader, events come."""
+    before, state = ends_of(bench), verify(joined_log(bench.log)).digest
     path = ("--backup", str(bench.backup))
-    done = bench.run("log", "trim", *(more or ("--below", "8")), *path, "--yes")
-    assert done.returncode == ExitCode.FAILED, done.stderr
-    assert (bench.log.ends(Topic.EVENTS), bench.log.ends(Topic.CATALOGS)) == before
+    done = bench.run("log", "trim", *(more or BELOW), *path, "--yes")
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    after, now = ends_of(bench), verify(joined_log(bench.log)).digest
+    assert (after[0][0], after[1]) == (before[0][0], before[1])
+    assert asks or (after, now) == (before, state)
     return done.stderr
+
+
+def ends_of(bench: TrimBench) -> Sequence[tuple[int, int]]:
+    """Return first and end offset of events and marks."""
+    return [bench.log.ends(topic) for topic in (Topic.EVENTS, Topic.CATALOGS)]
+
+
+@contextmanager
+def damaged(file: Path) -> Iterator[None]:
+    """Let a file hold other bytes inside the block."""
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    yield
+    file.write_bytes(whole)
 
 
 def test_each_refusal_has_a_name_and_changes_nothing(bench: TrimBench) -> None:
@@ -30,24 +59,40 @@ def test_each_refusal_has_a_name_and_changes_nothing(bench: TrimBench) -> None:
         assert "the newest state checkpoint" in refused(bench)
         bench.wait_for_checkpoint(12)
         assert "the newest state checkpoint" in refused(bench, "--below", "1000000")
-        assert "there is no backup" in refused(bench)
+        assert refused(bench).startswith("BackupError: there is no backup")
         bench.answer("backup", str(bench.backup), "--no-image")
         assert "has no image of rows" in refused(bench)
         bench.back_up()
+        for files, name in (("rows-*", "ImageDamagedError"), ("events-*", "BackupDamagedError")):
+            file = next(bench.backup.glob(files))
+            with damaged(file):
+                why = refused(bench, code=ExitCode.UNHEALTHY)
+                assert why.startswith(name)
+                assert f"damaged at {file.name}" in why
+        assert bench.begins_at() == 0
+
+
+def test_whoever_needs_the_events_holds_them(bench: TrimBench) -> None:
+    slow = Consumer("follower", "slow", "host", 5, SystemClock().now_ms())
+    with bench.led(), bench.client() as client:
+        txn = client.begin()
+        assert txn.opened < int(BELOW[1])
+        bench.wait_for_checkpoint(12)
+        bench.back_up()
+        register(bench.log, 0, slow)
+        why = refused(bench)
+        assert why.startswith("TrimRefusedError: follower slow on host would begin anew at")
+        assert "lakeledger consumers forget follower slow" in why
+        assert bench.run("consumers", "forget", "follower", "slow").returncode == ExitCode.DONE
         assert bench.run("log", "pin", "audit", "--position", "5").returncode == ExitCode.DONE
         assert "the pin audit keeps the events from position 5" in refused(bench)
         assert bench.run("log", "unpin", "audit").returncode == ExitCode.DONE
-        rows = next(bench.backup.glob("rows-*"))
-        whole = rows.read_bytes()
-        rows.write_bytes(b"")
-        assert (
-            f"damaged at {rows.name}"
-            in bench.run(
-                *("log", "trim", "--below", "8", "--backup", str(bench.backup), "--yes")
-            ).stderr
-        )
-        rows.write_bytes(whole)
-        assert bench.begins_at() == 0
+        why = refused(bench, asks=True)
+        assert why.startswith(f"LogHeldError: txn {txn.id} is open since position {txn.opened}")
+        txn.abort()
+        path = ("--backup", str(bench.backup), "--yes")
+        assert bench.answer("log", "trim", *BELOW, *path)["records"] == bench.begins_at() > 0
+        assert refused(bench).startswith("NothingToTrimError")
 
 
 def test_a_trim_and_the_consumers_are_shown(bench: TrimBench) -> None:
@@ -57,7 +102,6 @@ def test_a_trim_and_the_consumers_are_shown(bench: TrimBench) -> None:
         path = ("--backup", str(bench.backup), "--yes")
         trimmed = bench.answer("log", "trim", "--below", "8", *path, "--reason", "room")
         assert (trimmed["below"], trimmed["records"]) == (8, bench.begins_at())
-        assert "nothing below" in refused(bench)
         with bench.serve("follower", "--no-http", "--store", str(bench.rows)) as follower:
             follower.wait_for("caught up")
             assert follower.end(signal.SIGTERM) == ExitCode.DONE
