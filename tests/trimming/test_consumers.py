@@ -25,12 +25,12 @@ from tests.trimming.conftest import PATIENCE_S, TrimBench
 
 LOOK_S: Final = 0.05
 NAME: Final = "rows"
-# The options of each role, beside the folder of what it keeps.
+# The options of each role, beside the folder of what it keeps, in the folder of the ledger.
 ROLES: Final = {
     "follower": ("--no-http", "--set", "follower.checkpoint_s=1"),
     "publisher": ("--no-http", "--set", "publisher.checkpoint_s=1"),
     "cache": ("--http", "127.0.0.1:0"),
-    "notifier": ("--no-http", "--set", "notifier.openlineage=told.jsonl"),
+    "notifier": ("--no-http", "--set", "notifier.openlineage={}/told.jsonl"),
     "feeder": ("--set", "feeder.checkpoint_s=1"),
 }
 WITH_MARKS: Final = [
@@ -55,7 +55,8 @@ def entry_of(bench: TrimBench, role: str) -> Any:
 def test_a_role_is_among_the_consumers_and_comes_back_once_it_was_forgotten(
     bench: TrimBench, role: str
 ) -> None:
-    serve = (role, "--store", str(bench.folder / NAME), *ROLES[role])
+    options = [option.format(bench.folder) for option in ROLES[role]]
+    serve = (role, "--store", str(bench.folder / NAME), *options)
     with bench.led():
         bench.work()
         entries = []
