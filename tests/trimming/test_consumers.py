@@ -101,7 +101,7 @@ def test_a_follower_registers_the_place_of_its_checkpoint_and_a_restart_is_the_s
     followed = Followed()
     for _ in range(2):
         followed.follow()
-        (entry,) = registered(followed.driver.log) or ()
+        (entry,) = registered(followed.driver.log) or []
         assert (entry.role, entry.name) == ("follower", NAME)
         assert entry.position == followed.driver.head.position
         forget(followed.driver.log, 0, "follower", NAME)
@@ -119,7 +119,7 @@ def test_a_forgotten_process_comes_back_with_its_next_word(moved: int, every_s: 
     assert registered(log) == []
     clock.advance(1)
     entry.note(7 + moved)
-    (said,) = registered(log) or ()
+    (said,) = registered(log) or []
     assert (said.position, said.at) == (7 + moved, clock.now_ms())
 
 
