@@ -133,7 +133,7 @@ class WithoutConsumers(MemoryLog):
     """The log of a ledger that has no topic of consumers."""
 
     def topic_id(self, topic: Topic) -> str:
-        """Return the id of a topic that is there."""
+        """Refuse as a broker that has never heard of it."""
         if topic is Topic.CONSUMERS:
             raise TopicMissingError("there is no such topic", topic=topic)
         return super().topic_id(topic)
