@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.clock import Clock
 from ledger.config.settings import OFF, LogSettings
-from ledger.errors import LedgerError, NothingToTrimError, SettingsError
+from ledger.errors import LedgerError, NothingToTrimError, SettingsError, TrimRefusedError
 from ledger.log.kafka.topic_watch import repeating
 from ledger.log.port import Log
 from ledger.log.trim_notes import TrimNote, read_trim_note, write_trim_note
@@ -122,11 +122,15 @@ class TrimPolicy:
         write_trim_note(log, before.after(self._clock.now_ms(), self._rules.keep_days, why))
 
     def _tell(self, done: TrimTry, why: str) -> None:
-        """Log a trim, and a refusal once, however its numbers change."""
+        """Log a trim, and a refusal once, however its numbers change.
+
+        Why a log is out of reach differs from try to try.
+        """
         if done.answer:
             freed = {name: done.answer.get(name) for name in ("below", "records", "archive")}
             log_lines.info("trimmed the log", **freed)
-        reason = DIGITS.sub("", f"{done.name} {why}") if why else ""
+        is_refused = done.name == TrimRefusedError.__name__
+        reason = (DIGITS.sub("", why) if is_refused else done.name) if why else ""
         if reason and reason != self._told:
             log_lines.warning("the log was not trimmed", error=done.name, why=why)
         self._told = reason
