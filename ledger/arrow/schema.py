@@ -35,6 +35,7 @@ from ledger.properties.column_values import (
     initial_of,
 )
 from ledger.properties.field_ids import fields_of
+from ledger.properties.known_properties import inline_bytes
 
 UNMAPPED: Final = "none"
 
@@ -104,7 +105,8 @@ class TableSchema:
 
     `name` and `table` are the table's name and id in messages. `sort` is the order of rows in new
     files, and `bloom` has the columns that get Bloom filters there. The log says no values of the
-    columns in `skipped`: neither their bounds nor what new rows have.
+    columns in `skipped`: neither their bounds nor what new rows have. Up to `inline` bytes of rows
+    go into the log in place of a file.
     """
 
     columns: Sequence[TableColumn]
@@ -115,14 +117,16 @@ class TableSchema:
     sort: Sequence[SortKey] = ()
     bloom: Sequence[str] = ()
     skipped: Sequence[str] = ()
+    inline: int = 0
 
     @classmethod
     def of(cls, definition: TableDefinition, name: str = "", table: int = 0) -> "TableSchema":
         """Return the schema of a definition; a column of an unknown type has a `problem`."""
         mapping = properties(definition).get(MAPPING_MODE, UNMAPPED)
         columns, partitioned = tuple(definition.columns), tuple(definition.partition_columns)
+        lists, inline = lists_of(definition), inline_bytes(definition)
         return schema_of(
-            columns, partitioned, mapping, lists_of(definition), name=name, table=table
+            columns, partitioned, mapping, lists, name=name, table=table, inline=inline
         )
 
     @cached_property
@@ -226,6 +230,7 @@ def schema_of(
     *,
     name: str,
     table: int,
+    inline: int = 0,
 ) -> TableSchema:
     """Return the schema of what a definition says of columns, the same one for the same words."""
     inside = {column.lower() for column in partition_columns}
@@ -248,7 +253,9 @@ def schema_of(
         for keys in lists
     )
     filtered, unsaid = ([each.column for each in keys] for keys in (bloom, skipped))
-    return TableSchema(tuple(made), partitioned, mapping, name, table, sort, filtered, unsaid)
+    return TableSchema(
+        tuple(made), partitioned, mapping, name, table, sort, filtered, unsaid, inline
+    )
 
 
 def column_of(column: Column, partitioned: AbstractSet[str], *, is_mapped: bool) -> TableColumn:

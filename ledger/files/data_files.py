@@ -1,5 +1,7 @@
 """Writes rows into new data files of a table: Parquet, one partition in each file.
 
+Few rows are no file, where the table wants that: they are a block, which goes into the log.
+
 The columns of a file carry the ids of the table's columns. Partition columns are not stored. The
 folder of a partition has the name that Spark gives it; a reader goes by the values in the log.
 
@@ -11,6 +13,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 import pyarrow as pa
@@ -24,17 +27,23 @@ from ledger.core.partitions.values import HIVE_NULL
 from ledger.definitions.partition_texts import text_of
 from ledger.errors.storage import refusals_named
 from ledger.files.file_writers import FileWriter
+from ledger.files.rows.blocks import block_of
 from ledger.files.rows.placing import CopiedRows, Placed, Placing
 from ledger.files.sorting import in_order
 from ledger.files.statistics import FileStatistics
 from ledger.files.storage import Storage
 from ledger.files.written_files import discard
+from ledger.log.wire.file_extras import BLOCK
 from ledger.log.wire.file_list import AddFile
 
 TARGET_BYTES: Final = 256 << 20
 GROUP_BYTES: Final = 64 << 20
 BUFFER_BYTES: Final = 512 << 20
 """The bytes of rows that wait for their files, in a file and in all of them."""
+
+BLOCK_ROWS: Final = 1_000
+BLOCKS_BYTES: Final = 256 << 10
+"""The rows of a block at most, and the bytes of all blocks of one statement."""
 
 GROUP_ROWS: Final = 128 << 10
 """A statement on a few rows reads the row groups that may hold them."""
@@ -55,12 +64,15 @@ def write_rows(
     writer: FileWriter,
     target_bytes: int = TARGET_BYTES,
     placing: Placing | None = None,
+    has_blocks: bool = True,
 ) -> Sequence[AddFile]:
     """Write batches of the schema into new files of about `target_bytes`, and return the files.
 
-    If it raises, the files written so far are deleted. `placing` notes where the rows are.
+    If it raises, the files written so far are deleted. `placing` notes where the rows are. Without
+    `has_blocks` every row goes into a file of the storage.
     """
-    files = NewFiles(storage, schema, writer, target_bytes, placing=placing)
+    room = BLOCKS_BYTES if has_blocks else 0
+    files = NewFiles(storage, schema, writer, target_bytes, placing=placing, room=room)
     if placing is not None and schema.sort:
         batches = (each.rows if isinstance(each, CopiedRows) else each for each in batches)
     try:
@@ -78,7 +90,8 @@ def write_rows(
 class NewFiles:
     """New data files of one table; rows wait in memory until they make a row group.
 
-    `folder` is a folder below each partition, with a slash at its end.
+    `folder` is a folder below each partition, with a slash at its end. Blocks may have up to `room`
+    bytes together.
     """
 
     def __init__(
@@ -90,6 +103,7 @@ class NewFiles:
         *,
         folder: str = "",
         placing: Placing | None = None,
+        room: int = 0,
     ) -> None:
         if target_bytes < 1:
             raise ValueError(f"target_bytes must be 1 or more, got {target_bytes}")
@@ -101,6 +115,7 @@ class NewFiles:
         self._target = target_bytes
         self._folder = folder
         self._placing = placing
+        self._room = room
         self._open: dict[Values, NewFile] = {}
         self._done: list[AddFile] = []
         self._paths: list[str] = []
@@ -187,7 +202,14 @@ class NewFiles:
 
     def _close(self, values: Values) -> None:
         file = self._open.pop(values)
-        self._done.append(file.close(values))
+        block = file.block(values, min(self._room, self._schema.inline))
+        if block is None:
+            self._done.append(file.close(values))
+            return
+        self._room -= block.size
+        if self._placing is not None:
+            self._placing.rename(file.path, block.path)
+        self._done.append(block)
 
 
 class NewFile:
@@ -205,19 +227,14 @@ class NewFile:
         self._place, self._safe = f"{storage.location}/{path}", safe
         self._rows: list[Any] = []
         self._statistics = FileStatistics(table.stored, table.unstated)
-        with self._writing():
-            self._stream = storage.create(path)
-            self._parquet = pq.ParquetWriter(
-                self._stream,
-                table.stored,
-                store_schema=False,
-                bloom_filter_options=dict(filters) or None,
-            )
+        self._storage, self._stored, self._filters = storage, table.stored, dict(filters)
+        self._stream: Any = None
+        self._parquet: Any = None
 
     @property
     def size(self) -> int:
         """The bytes written so far."""
-        return int(self._stream.tell())
+        return 0 if self._stream is None else int(self._stream.tell())
 
     def take(self, rows: Any) -> None:
         """Take rows, which wait for the next row group."""
@@ -233,29 +250,61 @@ class NewFile:
         self._rows, self.waiting = [], 0
         self._statistics.add(rows)
         with self._writing():
+            self._open()
             self._parquet.write_table(rows, GROUP_ROWS)
+
+    def block(self, values: Values, room: int) -> AddFile | None:
+        """Return the rows as a block of at most `room` bytes, None if they do not fit into one."""
+        if self._stream is not None or self.rows > BLOCK_ROWS or self.waiting > room:
+            return None
+        data = block_of(pa.concat_tables(self._rows))
+        if len(data) > room:
+            return None
+        path = f"{BLOCK}{PurePosixPath(self.path).stem}"
+        stats = rows_alone(self.rows)
+        return AddFile(path, values, len(data), now_ms(), stats=stats, rows=data)
 
     def close(self, values: Values) -> AddFile:
         """Finish the file, and return it as a commit adds it."""
         self.flush()
         with self._writing():
+            self._open()
             self._parquet.close()
             size = self.size
             self._stream.close()
-        now_ms = time.time_ns() // 1_000_000
-        return AddFile(self.path, values, size, now_ms, stats=self._statistics.text)
+        return AddFile(self.path, values, size, now_ms(), stats=self._statistics.text)
 
     def abandon(self) -> None:
         """Close what is open, without a whole file."""
         self._rows = []
-        for each in (self._parquet, self._stream):
+        for opened in filter(None, (self._parquet, self._stream)):
             try:
-                each.close()
+                opened.close()
             except (OSError, pa.ArrowException):
                 continue
 
+    def _open(self) -> None:
+        if self._stream is None:
+            self._stream = self._storage.create(self.path)
+            self._parquet = pq.ParquetWriter(
+                self._stream,
+                self._stored,
+                store_schema=False,
+                bloom_filter_options=self._filters or None,
+            )
+
     def _writing(self) -> AbstractContextManager[None]:
         return refusals_named(self._place, safe=self._safe)
+
+
+def now_ms() -> int:
+    """Return the time of this machine in milliseconds since 1970 UTC."""
+    return time.time_ns() // 1_000_000
+
+
+def rows_alone(count: int) -> str:
+    """Return the statistics of rows in the log: readers have the rows themselves."""
+    return f'{{"numRecords":{count}}}'
 
 
 def spared(table: str, txn: int) -> str:

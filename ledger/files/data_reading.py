@@ -4,29 +4,26 @@ Columns are found by id, partition values come from the log, and deleted rows ar
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
-from pyarrow import parquet as pq
 
 from ledger.arrow.partition_rows import partition_scalars
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.errors import UnreadableTableError
-from ledger.files.bloom_filters import Has, filter_of
 from ledger.files.deletion_vectors import DeletedRows, deleted_rows, kept
 from ledger.files.file_columns import as_column, places, type_then
+from ledger.files.rows.blocks import BlockRows
+from ledger.files.rows.parquet_rows import ParquetRows
 from ledger.files.storage import Storage
 from ledger.reads.port import FileRow
 
-BATCH_ROWS: Final = 65_536
 ROW_NUMBER: Final = "_row_number"
 """The name of the column with each row's number in its file, if it is asked for."""
 
 
 class OpenedFile:
-    """One data file, open for reads.
+    """One data file, or rows in the log, open for reads.
 
     `schema` is the table's schema for the reader, `written` the schema when the file was added.
     """
@@ -35,14 +32,11 @@ class OpenedFile:
         self, storage: Storage, file: FileRow, schema: TableSchema, written: TableSchema
     ) -> None:
         self.file, self.schema, self.written = file, schema, written
-        self.storage = storage
         self.partition = partition_scalars(file, schema, written)
-        with unreadable_named(file):
-            self.parquet = pq.ParquetFile(
-                storage.open(file.path), coerce_int96_timestamp_unit="us", pre_buffer=True
-            )
-            self.arrow = self.parquet.schema_arrow
-        self.places = places(self.arrow, schema, written)
+        self.source = (
+            BlockRows(file.path, file.rows) if file.rows else ParquetRows(storage, file.path)
+        )
+        self.places = places(self.source.arrow, schema, written)
         vector = file.deletion_vector
         if file.vector and vector is None:
             raise UnreadableTableError(
@@ -50,7 +44,7 @@ class OpenedFile:
                 "where it lies; import the table again"
             )
         self.deleted = None if vector is None else deleted_rows(storage, vector)
-        self.rows = int(self.parquet.metadata.num_rows)
+        self.rows = sum(self.source.group_rows)
         if self.deleted and self.deleted.max() >= self.rows:
             raise UnreadableTableError(
                 f"file {file.path} has {self.rows} rows, and its deletion vector names row "
@@ -74,8 +68,8 @@ class OpenedFile:
         }
         read = sorted({place for each in wanted if (place := place_of.get(each.name)) is not None})
         if groups is None:
-            groups = range(self.parquet.num_row_groups)
-        for start, batch in self.raw(read, groups):
+            groups = range(len(self.source.group_rows))
+        for start, batch in self.source.batches(read, groups):
             arrays = [self.values(each, place_of.get(each.name), read, batch) for each in wanted]
             fields = [each.field for each in wanted]
             if numbered:
@@ -106,9 +100,9 @@ class OpenedFile:
 
     def groups_of(self, rows: DeletedRows) -> Sequence[int]:
         """Return the row groups that have any of some rows."""
-        metadata, start, found = self.parquet.metadata, 0, []
-        for at in range(metadata.num_row_groups):
-            end = start + metadata.row_group(at).num_rows
+        start, found = 0, []
+        for at, count in enumerate(self.source.group_rows):
+            end = start + count
             if rows.range_cardinality(start, end):
                 found.append(at)
             start = end
@@ -119,40 +113,6 @@ class OpenedFile:
         found = self.schema.find(name)
         if found is None:
             raise KeyError(name)
-        return found
-
-    def raw(
-        self, read: Sequence[int], groups: Sequence[int]
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield batches of top-level columns of the file, with the number of each first row."""
-        metadata = self.parquet.metadata
-        starts = [0]
-        for at in range(metadata.num_row_groups):
-            starts.append(starts[-1] + metadata.row_group(at).num_rows)
-        leaves = self.leaves(read)
-        for group in groups:
-            start, end = starts[group], starts[group + 1]
-            if not read:
-                for first in range(start, end, BATCH_ROWS):
-                    yield first, blank(min(BATCH_ROWS, end - first))
-                continue
-            with unreadable_named(self.file):
-                # By place: names of columns may hold dots, as paths of leaves do.
-                for batch in self.parquet.reader.iter_batches(
-                    BATCH_ROWS, row_groups=[group], column_indices=leaves
-                ):
-                    yield start, batch
-                    start += batch.num_rows
-
-    def leaves(self, read: Sequence[int]) -> list[int]:
-        """Return the places of the leaf columns below top-level columns of the file."""
-        found: list[int] = []
-        first = 0
-        for at, field in enumerate(self.arrow):
-            count = leaf_count(field.type)
-            if at in read:
-                found += range(first, first + count)
-            first += count
         return found
 
     def values(
@@ -168,25 +128,9 @@ class OpenedFile:
         then = type_then(column, self.schema, self.written)
         return as_column(batch.column(read.index(place)), column.type, then, what)
 
-    def filter(self, part: Any) -> Has:
-        """Return the Bloom filter of a column of a row group, which is read when it is asked."""
-
-        @cache
-        def found() -> Has | None:
-            with self.storage.open(self.file.path) as stream:
-                stream.seek(part.bloom_filter_offset)
-                data = stream.read(part.bloom_filter_length)
-            return filter_of(bytes(data), part.physical_type)
-
-        def has(value: Any) -> bool:
-            known = found()
-            return known is None or known(value)
-
-        return has
-
     def close(self) -> None:
         """Close the file."""
-        self.parquet.close(force=True)
+        self.source.close()
 
 
 def read_file(
@@ -208,27 +152,3 @@ def read_file(
         return data.table(columns, numbered=numbered)
     finally:
         data.close()
-
-
-def leaf_count(type_: pa.DataType) -> int:
-    """Return the number of leaf columns that a type has in a file."""
-    if not pa.types.is_nested(type_):
-        return 1
-    return sum(leaf_count(type_.field(at).type) for at in range(type_.num_fields))
-
-
-def blank(rows: int) -> pa.RecordBatch:
-    """Return rows without columns of the file."""
-    return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
-
-
-@contextmanager
-def unreadable_named(file: FileRow) -> Iterator[None]:
-    """Raise UnreadableTableError, with the file's path, for bytes that are no Parquet."""
-    try:
-        yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
-        raise UnreadableTableError(
-            f"file {file.path} cannot be read as Parquet: {problem}. Restore it from a copy, or "
-            "remove it from the table"
-        ) from problem

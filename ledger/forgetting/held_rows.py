@@ -85,7 +85,7 @@ def held_rows(
                 progress(number, len(files))
             found = {stored[key] for key in keys.of(location, file.path) if key in stored}
             unknown -= found
-            is_there = not file.removed or found or storage.exists(file.path)
+            is_there = not file.removed or found or file.rows or storage.exists(file.path)
             if not is_there or not may_hold(snapshot, file, where):
                 continue
             then = snapshot.schema_of(file)

@@ -21,11 +21,22 @@ APPEND_ONLY: Final = "delta.appendonly"
 ROWS: Final = "lakeledger.rows"
 MARKS: Final = "marks"
 UNIQUE: Final = "lakeledger.unique"
+INLINE: Final = "lakeledger.inline"
+"""How many bytes of a commit's rows may lie in the log in place of a file: on, off or a number."""
+
 ICEBERG_FORMAT: Final = "iceberg.format-version"
 ROW_DELETES: Final = frozenset({(ROWS, MARKS), ("delta.enabledeletionvectors", "true")})
 """The properties by which files keep deleted rows, in lower case."""
 
-SETTABLE: Final = (PUBLISH, "lakeledger.publish.folder", ENFORCE_PROPERTY, *LISTS, ROWS, UNIQUE)
+SETTABLE: Final = (
+    PUBLISH,
+    "lakeledger.publish.folder",
+    ENFORCE_PROPERTY,
+    *LISTS,
+    ROWS,
+    UNIQUE,
+    INLINE,
+)
 """What users set."""
 
 NOTED: Final = ("lakeledger.publish.adopted", "lakeledger.packed")
@@ -37,7 +48,11 @@ VIEW: Final = "lakeledger.view."
 
 PUBLICATIONS: Final = ("delta", "none")
 ROW_CHANGES: Final = (MARKS, "rewrite")
+INLINE_BYTES: Final = 64 << 10
+INLINE_BYTES_MAX: Final = 256 << 10
+INLINE_WORDS: Final = {"on": INLINE_BYTES, "off": 0}
 NEAR: Final = 0.8
+MAX_DIGITS: Final = 9
 
 KNOWN: Final = frozenset(each.lower() for each in (*SETTABLE, *NOTED))
 
@@ -62,7 +77,7 @@ def check_properties(name: str, before: TableDefinition | None, after: TableDefi
             f"table {name} cannot have what it is given: its property {UNIQUE} needs a key, name "
             f"its columns in {KEY}"
         )
-    if reason := problem_of_format(after):
+    if reason := problem_of_format(after) or problem_of_inline(after):
         raise ValueError(f"table {name} cannot have what it is given: {reason}")
     check_promises(name, before, after)
 
@@ -85,6 +100,23 @@ def problem_of_format(definition: TableDefinition) -> str:
     )
 
 
+def problem_of_inline(definition: TableDefinition) -> str:
+    """Return why a table cannot have rows in the log as it asks for, "" if it can."""
+    if not inline_bytes(definition):
+        return ""
+    if definition.kind != "managed" or definition.layout == "directories":
+        return (
+            f"its property {INLINE} needs a table whose files the ledger lists: unset it, or give "
+            "the table the layout files"
+        )
+    if properties(definition).get(PUBLISH, "none").lower() != "none":
+        return (
+            f"its property {INLINE} puts rows into the log, where readers of a published Delta log "
+            f"find none: unset it, or set {PUBLISH} to none"
+        )
+    return ""
+
+
 def set_anew(before: TableDefinition | None, after: TableDefinition) -> Iterator[Property]:
     """Yield the properties that the table had not, or had with another value."""
     known = properties(before) if before is not None else {}
@@ -100,6 +132,11 @@ def reason_against(key: str, value: str) -> str:
         return f"its property {key} must be {' or '.join(PUBLICATIONS)}, got {value!r}"
     if small == ROWS and value.lower() not in ROW_CHANGES:
         return f"its property {key} must be {' or '.join(ROW_CHANGES)}, got {value!r}"
+    if small == INLINE and inline_in(value) is None:
+        return (
+            f"its property {key} must be on, off or a number of bytes from 1 to "
+            f"{INLINE_BYTES_MAX}, got {value!r}"
+        )
     if not small.startswith(OWN) or small in KNOWN or small.startswith(NOTED_OF_DELTA):
         return ""
     names = [each.lower().removeprefix(OWN) for each in SETTABLE]
@@ -114,6 +151,23 @@ def asks_for_marks(definition: TableDefinition) -> bool:
         return False
     known = {each.key.lower(): each.value.lower() for each in definition.properties}
     return known.get(ROWS) == MARKS and known.get(ROW_TRACKING.lower()) != "true"
+
+
+def inline_in(value: str) -> int | None:
+    """Return the bytes that a value of `lakeledger.inline` allows, None for another value."""
+    known = INLINE_WORDS.get(value.strip().lower())
+    if known is not None or not value.strip().isdecimal() or len(value) > MAX_DIGITS:
+        return known
+    number = int(value)
+    return number if 0 < number <= INLINE_BYTES_MAX else None
+
+
+def inline_bytes(definition: TableDefinition) -> int:
+    """Return how many bytes of a commit's rows may lie in the log, 0 for none."""
+    if not definition.properties:
+        return 0
+    known = {each.key.lower(): each.value for each in definition.properties}
+    return inline_in(known.get(INLINE, "off")) or 0
 
 
 def asks_for_unique(definition: TableDefinition) -> bool:

@@ -231,7 +231,8 @@ class FileRow(NamedTuple):
 
     `version` is the commit version that added it; `size` is in bytes, `modified` in milliseconds.
     Path and deletion vector together are the file; `partition` has one value per partition column.
-    The last four fields are what Delta knows about the file (`ledger.AddFile`).
+    The last fields are what Delta knows about the file, and its rows if the log has them
+    (`ledger.AddFile`).
     """
 
     table: int
@@ -248,6 +249,7 @@ class FileRow(NamedTuple):
     tags: Tags = Tags()
     base_row_id: int | None = None
     row_version: int | None = None
+    rows: bytes = b""
 
     def __repr__(self) -> str:
         removed = f", removed at {self.removed}" if self.removed else ""

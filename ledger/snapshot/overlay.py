@@ -52,4 +52,5 @@ def file_row(file: AddFile, read: TableFiles) -> FileRow:
         removed=0,
         deletion_vector=file.deletion_vector,
         tags=Tags(file.tags),
+        rows=file.rows,
     )

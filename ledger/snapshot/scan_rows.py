@@ -17,9 +17,10 @@ from ledger.expressions.bounds import file_may_hold, may_hold
 from ledger.expressions.column_bounds import group_bounds, parsed_stats
 from ledger.expressions.duckdb.conditions import RowCondition
 from ledger.expressions.duckdb.evaluation import duck, failures_named
-from ledger.files.data_reading import BATCH_ROWS, OpenedFile, leaf_count
+from ledger.files.data_reading import OpenedFile
 from ledger.files.foreign_bounds import is_foreign
 from ledger.files.progress import shown
+from ledger.files.rows.parquet_rows import BATCH_ROWS, ParquetRows, leaf_count
 from ledger.files.storage import Storage
 from ledger.reads.port import FileRow
 
@@ -166,22 +167,23 @@ class RowSource:
 
 def groups_holding(opened: OpenedFile, where: Node) -> Sequence[int] | None:
     """Return the row groups that may hold rows of a condition, None for all."""
-    if where == TRUE:
+    source = opened.source
+    if where == TRUE or not isinstance(source, ParquetRows):
         return None
     leaves: dict[str, int] = {}
     starts = [0]
-    for field in opened.arrow:
+    for field in source.arrow:
         starts.append(starts[-1] + leaf_count(field.type))
     for at, column in enumerate(opened.schema.columns):
         place = opened.places[at]
         if place is None or column.name in opened.partition:
             continue
-        if opened.arrow.field(place).type.equals(column.type):
+        if source.arrow.field(place).type.equals(column.type):
             leaves[column.name.lower()] = starts[place]
-    metadata, is_other = opened.parquet.metadata, is_foreign(opened.file.path)
+    metadata, is_other = source.metadata, is_foreign(opened.file.path)
     found = (
         group_bounds(
-            metadata.row_group(at), leaves, opened.schema, opened.filter, is_other=is_other
+            metadata.row_group(at), leaves, opened.schema, source.filter, is_other=is_other
         )
         for at in range(metadata.num_row_groups)
     )

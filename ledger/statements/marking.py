@@ -90,7 +90,7 @@ class ChangedFiles:
         then = table.snapshot.schema_of(file)
         with closing(OpenedFile(self._storage, file, table.schema, then)) as opened:
             groups = groups_holding(opened, where.in_zone(table.zone))
-            if groups is None or len(groups) == opened.parquet.num_row_groups:
+            if groups is None or len(groups) == len(opened.source.group_rows):
                 return opened.table(), None
             found = opened.table(numbered=True, groups=groups)
         return found.drop_columns([ROW_NUMBER]), found[ROW_NUMBER]

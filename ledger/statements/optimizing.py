@@ -57,7 +57,9 @@ def optimize(
         todo = table.shown([each for group in several for each in group])
         for group in several:
             rows = batches(table, changed, todo, len(group))
-            adds += table.write(rows, target_bytes, order, placing=changed.placing)
+            adds += table.write(
+                rows, target_bytes, order, placing=changed.placing, has_blocks=False
+            )
     if changed.files:
         changed.note_rewritten(adds)
     return RewrittenFiles(len(changed.files), len(adds))
@@ -118,7 +120,8 @@ def key_of(file: FileRow) -> FileKey:
 def written_anew(table: StatementTable, files: Sequence[FileRow]) -> set[FileKey]:
     """Return the files to write anew whatever their size: for deleted rows, or names of columns.
 
-    Where rows are the grain, a file keeps up to a tenth of deleted rows.
+    Rows in the log go into files. Where rows are the grain, a file keeps up to a tenth of deleted
+    rows.
     """
     known: dict[int, bool] = {}
     found = set()
@@ -126,7 +129,7 @@ def written_anew(table: StatementTable, files: Sequence[FileRow]) -> set[FileKey
         if file.added not in known:
             known[file.added] = has_names_of(table.snapshot.schema_of(file), table.schema)
         is_worn = bool(file.vector) and not (table.by_row and has_few_deleted(file))
-        if is_worn or not known[file.added]:
+        if is_worn or file.rows or not known[file.added]:
             found.add(key_of(file))
     return found
 

@@ -107,7 +107,7 @@ def key_of(location: str) -> Callable[[FileRow], tuple[str, str]]:
 def check_there(location: str, files: Sequence[FileRow]) -> None:
     """Raise UnreadableTableError for a file that was deleted."""
     storage = storage_at(location)
-    lost = [file.path for file in files if not storage.exists(file.path)]
+    lost = [file.path for file in files if not (file.rows or storage.exists(file.path))]
     if lost:
         raise UnreadableTableError(
             f"that version lacks {amount(len(lost), 'file')}, deleted since, such as {lost[0]}: "

@@ -161,9 +161,14 @@ class StatementTable:
         batches: Iterable[Any],
         target_bytes: int = TARGET_BYTES,
         order: Sequence[SortKey] | None = None,
+        *,
         placing: Placing | None = None,
+        has_blocks: bool = True,
     ) -> Sequence[AddFile]:
-        """Write rows into new files of the txn, by default in the order of the table."""
+        """Write rows into new files of the txn, by default in the order of the table.
+
+        Few rows go into the log where the table wants that, unless without `has_blocks`.
+        """
         self.check_listed()
         storage = storage_at(self.definition.location)
         schema = self.schema if order is None else replace(self.schema, sort=order)
@@ -174,6 +179,7 @@ class StatementTable:
             writer=self.work.writer,
             target_bytes=target_bytes,
             placing=placing,
+            has_blocks=has_blocks,
         )
         paths = [file.path for file in files]
         self.work.files.note(self.definition.location, storage, paths, self.definition)

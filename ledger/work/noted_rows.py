@@ -125,6 +125,7 @@ def added_again(file: FileRow) -> AddFile:
         vector=file.vector,
         deletion_vector=file.deletion_vector,
         tags=file.tags,
+        rows=file.rows,
     )
 
 

@@ -181,8 +181,9 @@ def fits_a_reader(files: Files) -> bool:
 
 def chars_of(file: AddFile | RemoveFile) -> int:
     """Return how many characters the texts of a file have."""
-    texts = (file.path, file.vector, getattr(file, "stats", ""), *(file.partition or ()))
-    chars = sum(map(len, filter(None, texts)))
+    texts = (file.path, file.vector, *(file.partition or ()))
+    chars = len(file.stats) + len(file.rows) if isinstance(file, AddFile) else 0
+    chars += sum(map(len, filter(None, texts)))
     if file.deletion_vector is not None:
         chars += len(file.deletion_vector.place)
     if file.tags:

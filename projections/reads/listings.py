@@ -121,6 +121,7 @@ def file_row(
         Tags(fields.tags) if fields.tags else NO_TAGS,
         fields.base_row_id,
         fields.row_version,
+        fields.rows,
     )
 
 

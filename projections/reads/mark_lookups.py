@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ledger.core.state.watermark import Lifetime, Snapshot, TableMark, table_mark
+from ledger.log.wire.file_extras import is_block
 from ledger.reads.port import FileRow, MappingRow, TableMarkRow, TableRow
 from projections.reads import lookups, version_lookups
 from projections.reads.listings import NAME_AT, file_row
@@ -120,7 +121,7 @@ def released(rows: RowReader, table: int, start: bytes, end: bytes) -> Iterator[
     for key, data in rows.scan(start, end):
         name, removed = key[NAME_AT:], last_number(key[:NAME_AT])
         path = name[: name.index(b"\0")].decode()
-        if path != before and is_gone(rows, table, path, removed):
+        if path != before and not is_block(path) and is_gone(rows, table, path, removed):
             fields = read_file(data)
             yield file_row(table, name, fields, values[fields.partition], removed)
             before = path

@@ -35,6 +35,13 @@ class Placing:
     told: ToldValues
     placed: list[Placed] = field(default_factory=list)
 
+    def rename(self, path: str, target: str) -> None:
+        """Note that copies are in `target`, not in the file of a path."""
+        self.placed = [
+            place._replace(target=target) if place.target == path else place
+            for place in self.placed
+        ]
+
 
 class CopiedFile(NamedTuple):
     """A file that gives way to copies: how many rows it has, and the ones that are not copied."""

@@ -157,9 +157,9 @@ EVENTS: Final = kinds_by_header(events, EVENT_IDS)
 COMMANDS: Final = kinds_by_header(commands, COMMAND_IDS)
 SECOND_HEADER_OF: Final = {
     getattr(module, name.removesuffix(SECOND)): HEADER.pack(MAGIC, schema_id)
+    for module, ids in ((events, EVENT_IDS), (commands, COMMAND_IDS))
     for name, schema_id in schema_ids().items()
-    if name.endswith(SECOND)
-    for module in (events if schema_id in EVENT_IDS else commands,)
+    if name.endswith(SECOND) and schema_id in ids
 }
 """The header of the second schema of each type that has one."""
 

@@ -9,9 +9,17 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.limits import NUMBER_MAX
 
+BLOCK: Final = "rows:"
+"""The path of rows that are in the log begins so."""
+
 STORAGES: Final = ("u", "i", "p")
 ID_CHARS_MAX: Final = 64
 DIGEST_BYTES: Final = 16
+
+
+def is_block(path: str) -> bool:
+    """Return whether the rows of a path are in the log, and no storage has a file of it."""
+    return path.startswith(BLOCK)
 
 
 class DeletionVector(NamedTuple):
@@ -65,7 +73,6 @@ class FileExtras(NamedTuple):
 
 
 NO_EXTRAS: Final = FileExtras()
-EXTRA_FIELDS: Final = len(FileExtras._fields)
 
 
 def checked_extras(path: str, vector: str, extras: FileExtras) -> tuple[str, FileExtras]:

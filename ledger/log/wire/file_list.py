@@ -21,12 +21,13 @@ from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
 from ledger.log.wire import file_list_avro
 from ledger.log.wire.file_extras import (
-    EXTRA_FIELDS,
+    BLOCK,
     NO_EXTRAS,
     DeletionVector,
     FileExtras,
     Tags,
     checked_extras,
+    is_block,
 )
 
 # The first bytes of a list in JSON, and of one that is compressed.
@@ -41,7 +42,8 @@ class AddFile(NamedTuple):
     `partition` has one value per partition column of the table. `vector` is the unique id of its
     deletion vector, "" = no vector; path and vector together identify a live file.
     `deletion_vector` has the place of that vector. It, the tags, `base_row_id` and `row_version`
-    (the default row commit version) are as in Delta.
+    (the default row commit version) are as in Delta. `rows` are the rows themselves, as
+    `ledger.files.blocks` makes them, if the log holds them and no file does.
     """
 
     path: str
@@ -55,6 +57,7 @@ class AddFile(NamedTuple):
     tags: Mapping[str, str | None] = Tags()
     base_row_id: int | None = None
     row_version: int | None = None
+    rows: bytes = b""
 
 
 class RemoveFile(NamedTuple):
@@ -175,6 +178,13 @@ def added(path: str, partition: Iterable[str | None], *rest: Any) -> AddFile:
     """Return an added file of its form; raises ValueError or TypeError for another form."""
     file = with_extras(AddFile(path, values_of(path, partition), *rest))
     check_names(file.path, file.partition, file.stats, file.vector)
+    if not isinstance(file.rows, bytes):
+        raise TypeError(f"file {path!r}: rows must be bytes, got {file.rows!r}")
+    if bool(file.rows) != is_block(file.path):
+        raise ValueError(
+            f"file {path!r}: a path begins with {BLOCK} if the log holds its rows, and only then. "
+            "Give the file another name, or let append and insert write the rows"
+        )
     check_data_change(path, file.data_change)
     if type(file.size) is not int or type(file.modified) is not int:
         raise TypeError(
@@ -205,7 +215,7 @@ def extras_of(file: AddFile | RemoveFile) -> FileExtras:
 
 def with_extras(file: Listed) -> Listed:
     """Return a file with extras of exact types; raises ValueError or TypeError for others."""
-    if file[-EXTRA_FIELDS:] == NO_EXTRAS:
+    if extras_of(file) == NO_EXTRAS:
         return file
     vector, extras = checked_extras(file.path, file.vector, extras_of(file))
     return file._replace(vector=vector, **extras._asdict())

@@ -2,6 +2,8 @@
 
 The header is one byte for the codec and the schema id as 4 bytes big-endian. With codec 0 the bytes
 are framed as Confluent's registry does it. With codec 1 the record is compressed by raw deflate.
+The schema `FileList.2` has rows besides. It is used where a list has any, so other lists keep their
+bytes.
 """
 
 import struct
@@ -15,13 +17,14 @@ from typing import Any, Final, NamedTuple, cast
 from ledger.core.limits import LIST_BYTES_MAX
 from ledger.core.partitions.names import Values
 from ledger.log.wire.avro_rows import Write, field_writers, long_bytes, string_bytes
-from ledger.log.wire.file_extras import NO_EXTRAS, DeletionVector, Tags
+from ledger.log.wire.file_extras import BLOCK, NO_EXTRAS, DeletionVector, Tags, is_block
 from ledger.log.wire.published_schemas import coding_schema, schema_ids
 
 HEADER: Final = struct.Struct(">BI")
-SCHEMA_ID: Final = schema_ids()["FileList"]
-PLAIN: Final = HEADER.pack(0, SCHEMA_ID)
-DEFLATED: Final = HEADER.pack(1, SCHEMA_ID)
+PLAIN: Final = 0
+DEFLATED: Final = 1
+WITHOUT_ROWS: Final = "FileList"
+WITH_ROWS: Final = "FileList.2"
 DEFLATE_FROM_BYTES: Final = 512
 RAW: Final = -zlib.MAX_WBITS
 
@@ -30,7 +33,11 @@ ReadFields = Callable[[BytesIO, Any, None], dict[str, Any]]
 
 Row = tuple[Any, ...]
 NO_VECTOR: Final = ("", *NO_EXTRAS)
+NO_ROWS: Final = b""
 PARTITION: Final = 1
+# The places of the extras among the fields of the schema, in files added and removed.
+ADD_EXTRAS: Final = 6
+REMOVE_EXTRAS: Final = 3
 
 
 class ListedRows(NamedTuple):
@@ -42,8 +49,9 @@ class ListedRows(NamedTuple):
 
 
 class ListCoders(NamedTuple):
-    """What writes and reads the form of a list, made at the first use."""
+    """What writes and reads a form of lists, made at the first use."""
 
+    number: int
     schema: dict[str, Any]
     read: ReadFields
     adds: tuple[Write, ...]
@@ -51,20 +59,22 @@ class ListCoders(NamedTuple):
 
 
 @cache
-def coders() -> ListCoders:
-    """Return what writes and reads lists."""
+def coders(name: str) -> ListCoders:
+    """Return what writes and reads lists of a schema."""
     from fastavro import parse_schema, schemaless_reader  # noqa: PLC0415 - slow to load
 
-    schema = cast("dict[str, Any]", parse_schema(coding_schema("FileList")))
+    schema = cast("dict[str, Any]", parse_schema(coding_schema(name)))
     named: dict[str, Write] = {}
     adds, removes = (field_writers(each["type"]["items"], named) for each in schema["fields"][:2])
-    return ListCoders(schema, cast("ReadFields", schemaless_reader), adds, removes)
+    number = schema_ids()[name]
+    return ListCoders(number, schema, cast("ReadFields", schemaless_reader), adds, removes)
 
 
 def encode(adds: Sequence[Row], removes: Sequence[Row], info: str) -> bytes:
     """Return the form of a list; raises ValueError or TypeError for what no reader takes."""
-    added = array_bytes(coders().adds, adds)
-    removed = array_bytes(coders().removes, removes)
+    form = coders(WITH_ROWS if any(add[-1] for add in adds) else WITHOUT_ROWS)
+    added = array_bytes(form.adds, adds, ADD_EXTRAS)
+    removed = array_bytes(form.removes, removes, REMOVE_EXTRAS)
     body = added + removed + string_bytes(info)
     if len(body) >= LIST_BYTES_MAX:
         raise ValueError(
@@ -72,23 +82,27 @@ def encode(adds: Sequence[Row], removes: Sequence[Row], info: str) -> bytes:
             f"{len(adds)} files added and {len(removes)} removed; shorten their statistics"
         )
     if len(body) < DEFLATE_FROM_BYTES:
-        return PLAIN + body
+        return HEADER.pack(PLAIN, form.number) + body
     packer = zlib.compressobj(1, zlib.DEFLATED, RAW)
-    return DEFLATED + packer.compress(body) + packer.flush()
+    return HEADER.pack(DEFLATED, form.number) + packer.compress(body) + packer.flush()
 
 
-def array_bytes(writers: Sequence[Write], files: Sequence[Row]) -> bytes:
-    """Return the encoding of files: a count, one block, and the empty block."""
+def array_bytes(writers: Sequence[Write], files: Sequence[Row], width: int) -> bytes:
+    """Return the encoding of files: a count, one block, and the empty block.
+
+    The extras stand behind the first `width` fields of the schema.
+    """
     if not files:
         return b"\0"
-    *heads, extras = writers
+    heads, extras, behind = list(writers[:width]), writers[width], writers[width + 1 :]
     # Thousands of files lie in few partitions, whose values are hashable once they are encoded.
     heads[PARTITION] = cache(heads[PARTITION])
-    width = len(heads)
+    end = width + len(NO_VECTOR)
     rows = [
         # Each writer takes one field; the extras behind them are one value of the schema.
         b"".join(map(call, heads, file))
-        + (b"\0" if (tail := file[width:]) == NO_VECTOR else extras(tail))
+        + (b"\0" if (tail := file[width:end]) == NO_VECTOR else extras(tail))
+        + b"".join(map(call, behind, file[end:]))
         for file in files
     ]
     return long_bytes(len(rows)) + b"".join(rows) + b"\0"
@@ -96,10 +110,10 @@ def array_bytes(writers: Sequence[Write], files: Sequence[Row]) -> bytes:
 
 def decode(data: bytes) -> ListedRows:
     """Return the content of a form; raises ValueError for anything but a whole list."""
-    body = body_of(data)
+    form, body = body_of(data)
     stream = BytesIO(body)
     try:
-        fields = coders().read(stream, coders().schema, None)
+        fields = form.read(stream, form.schema, None)
     except Exception as error:
         raise ValueError(f"they do not fit the schema: {error!r}") from error
     if stream.tell() != len(body):
@@ -109,13 +123,17 @@ def decode(data: bytes) -> ListedRows:
     )
 
 
-def body_of(data: bytes) -> bytes:
-    """Return the Avro bytes of a form; raises ValueError."""
+def body_of(data: bytes) -> tuple[ListCoders, bytes]:
+    """Return the form of bytes, and the Avro bytes in them; raises ValueError."""
     header, body = data[: HEADER.size], data[HEADER.size :]
-    if header == PLAIN:
-        return body
-    if header != DEFLATED:
+    codec, number = HEADER.unpack(header) if len(header) == HEADER.size else (-1, 0)
+    ids = schema_ids()
+    name = next((name for name in (WITHOUT_ROWS, WITH_ROWS) if ids[name] == number), None)
+    if name is None or codec not in (PLAIN, DEFLATED):
         raise ValueError(f"they begin with {header.hex()}, which is no known form")
+    form = coders(name)
+    if codec == PLAIN:
+        return form, body
     unpacker = zlib.decompressobj(RAW)
     try:
         found = unpacker.decompress(body, LIST_BYTES_MAX)
@@ -125,14 +143,15 @@ def body_of(data: bytes) -> bytes:
         raise ValueError(
             f"they are cut short, too many, or longer than {LIST_BYTES_MAX} bytes when inflated"
         )
-    return found
+    return form, found
 
 
 def added_rows(files: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     """Yield the fields of added files; raises ValueError for values that no store takes."""
     known: dict[Values, None] = {}
     for file in files:
-        path, partition, size, modified, data_change, stats, extras = file.values()
+        path, partition, size, modified, data_change, stats, extras, *behind = file.values()
+        rows = behind[0] if behind else NO_ROWS
         values = tuple(partition)
         if values not in known:
             check_texts(path, values)
@@ -143,8 +162,10 @@ def added_rows(files: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
                 f"file {path!r}: it must have a path, and size and modified must not be negative, "
                 f"got {size} and {modified}"
             )
+        if rows and not is_block(path):
+            raise ValueError(f"file {path!r}: a path of rows in the log must begin with {BLOCK}")
         tail = NO_VECTOR if extras is None else tail_of(path, extras)
-        yield path, values, size, modified, data_change, stats, *tail
+        yield path, values, size, modified, data_change, stats, *tail, rows
 
 
 def removed_rows(files: Iterable[Mapping[str, Any]]) -> Iterator[Row]:

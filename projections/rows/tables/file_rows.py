@@ -13,7 +13,8 @@ from projections.rows.packing import text_part
 class FileFields(Fields):
     """A file: the number of its partition, what its writer reports, and the version that added it.
 
-    The values of its partition are in the row of the partition.
+    The values of its partition are in the row of the partition. `rows` are its rows, if the log has
+    them.
     """
 
     added: int
@@ -26,6 +27,7 @@ class FileFields(Fields):
     tags: Mapping[str, str | None] | tuple[()] = ()
     base_row_id: int | None = None
     row_version: int | None = None
+    rows: bytes = b""
 
 
 class PathFields(Fields):

@@ -109,6 +109,7 @@ class ChangedTable(NamedTuple):
             dict(file.tags) if file.tags else (),
             file.base_row_id,
             file.row_version,
+            file.rows,
         )
         self.batch.put(changed.files + file_name(file), fields.value())
         changed.sums.add(file.size, rows_in(file.vector, file))

@@ -109,4 +109,5 @@ def live_files(table: int, path: str, stored: StoredRows) -> Iterator[AddFile]:
             tags=dict(fields.tags),
             base_row_id=fields.base_row_id,
             row_version=fields.row_version,
+            rows=fields.rows,
         )

@@ -6,7 +6,7 @@ from random import Random
 import pyarrow as pa
 
 from ledger.client import Ledger
-from ledger.files.data_reading import BATCH_ROWS
+from ledger.files.rows.parquet_rows import BATCH_ROWS
 from ledger.work.merge_clauses import MergeClause
 
 ROWS = BATCH_ROWS + 20_000
