@@ -12,7 +12,7 @@ from typing import Final
 from ledger.core.commands import Property, TableDefinition
 from ledger.core.conflicts.metadata_diff import ROW_TRACKING, properties
 from ledger.core.state.traits import ENFORCE_PROPERTY
-from ledger.properties.column_lists import KEY, LISTS, check_lists
+from ledger.properties.column_lists import KEY, LISTS, SKIPPED, check_lists
 from ledger.properties.column_mapping import PUBLISH
 from ledger.properties.promises import check_promises, is_switch
 
@@ -108,6 +108,11 @@ def problem_of_inline(definition: TableDefinition) -> str:
         return (
             f"its property {INLINE} needs a table whose files the ledger lists: unset it, or give "
             "the table the layout files"
+        )
+    if any(each.key.lower() == SKIPPED.lower() for each in definition.properties):
+        return (
+            f"its property {INLINE} puts values into the log, and {SKIPPED} keeps values of "
+            "columns out of it: unset one of them"
         )
     if properties(definition).get(PUBLISH, "none").lower() != "none":
         return (

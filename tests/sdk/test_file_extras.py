@@ -27,7 +27,7 @@ def test_file_is_read_as_it_was_added(ledger: Ledger) -> None:
     first, second = rows
     assert (first.vector, first.deletion_vector) == ("uab^-aqEH.-t@S}K{vb[*k^@4", VECTOR)
     assert (first.tags, first.base_row_id, first.row_version) == (TAGS, 0, 3)
-    assert second[-4:] == (None, {}, None, None)
+    assert second[-5:] == (None, {}, None, None, b"")
     again = from_json(list[FileRow], to_json(rows))
     assert again == rows
     assert set(again) == set(rows)

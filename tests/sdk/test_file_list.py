@@ -35,9 +35,16 @@ from ledger.log.wire.file_list import (
     unpack_chunks,
     with_extras,
 )
-from ledger.log.wire.file_list_avro import DEFLATE_FROM_BYTES
+from ledger.log.wire.file_list_avro import DEFLATE_FROM_BYTES, HEADER
 from ledger.log.wire.published_schemas import schema_ids, schema_text
 from tests.core.parts import footprint
+
+HEADS = [
+    HEADER.pack(codec, schema_ids()[name])
+    for name in ("FileList", "FileList.2")
+    for codec in (file_list_avro.PLAIN, file_list_avro.DEFLATED)
+]
+PLAIN_LIST, DEFLATED_LIST = HEADS[:2]
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 PARTITIONS = st.lists(st.none() | TEXTS, max_size=3).map(tuple)
@@ -125,8 +132,8 @@ def test_first_form_is_read() -> None:
     ("files", "header"),
     [
         (EMPTY, b""),
-        (FileList([AddFile("a")]), file_list_avro.PLAIN),
-        (FileList([AddFile("a" * 999)]), file_list_avro.DEFLATED),
+        (FileList([AddFile("a")]), PLAIN_LIST),
+        (FileList([AddFile("a" * 999)]), DEFLATED_LIST),
     ],
     ids=["empty", "short", "long"],
 )
@@ -144,19 +151,20 @@ def bomb() -> bytes:
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     zeros = b" " * (1 << 20)
     parts = [packer.compress(zeros) for _ in range((LIST_BYTES_MAX >> 20) + 1)]
-    return file_list_avro.DEFLATED + b"".join(parts) + packer.flush()
+    return DEFLATED_LIST + b"".join(parts) + packer.flush()
 
 
 def avro(files: FileList) -> bytes:
     """Return a list in the plain Avro form, although no check would let it pass."""
-    return file_list_avro.PLAIN + row_writer(file_list_avro.coders().schema)(
+    return PLAIN_LIST + row_writer(file_list_avro.coders("FileList").schema)(
         ([nested(add) for add in files.adds], [nested(remove) for remove in files.removes], "")
     )
 
 
 def nested(file: AddFile | RemoveFile) -> tuple[object, ...]:
     """Return the row of a file with its extras as one value."""
-    return *file[:-5], file[-5:]
+    values = file[:-1] if isinstance(file, AddFile) else file
+    return *values[:-5], values[-5:]
 
 
 def unlike(**fields: Any) -> bytes:
@@ -188,7 +196,7 @@ WHOLE = pack(FileList([AddFile("a" * 999)]))
         SHORT + b"\0",
         b"\2" + SHORT[1:],
         SHORT[:4] + b"\0" + SHORT[5:],
-        file_list_avro.DEFLATED + SHORT[5:],
+        DEFLATED_LIST + SHORT[5:],
         unlike(path=""),
         unlike(path="a\0b"),
         unlike(partition=("1", "\0")),
@@ -227,7 +235,7 @@ def test_bytes_that_are_no_file_list_are_refused_as_a_whole(data: bytes) -> None
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_list_or_are_refused(data: bytes) -> None:
-    headers = (PLAIN, PACKED, file_list_avro.PLAIN, file_list_avro.DEFLATED)
+    headers = (PLAIN, PACKED, *HEADS)
     for form in (data, *(header + data for header in headers)):
         with suppress(FileListError):
             assert isinstance(unpack(form), FileList)
