@@ -20,6 +20,7 @@ from ledger.expressions.duckdb.evaluation import duck, failures_named
 from ledger.files.data_reading import OpenedFile
 from ledger.files.foreign_bounds import is_foreign
 from ledger.files.progress import shown
+from ledger.files.rows.joined_blocks import joined_blocks
 from ledger.files.rows.parquet_rows import BATCH_ROWS, ParquetRows, leaf_count
 from ledger.files.storage import Storage
 from ledger.reads.port import FileRow
@@ -130,8 +131,11 @@ class RowSource:
         return found.column(0)
 
     def raw(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the files in their order, small files several at once."""
-        files = self.files
+        """Yield the rows of the files in their order, small files several at once.
+
+        Rows in the log may come later than they stand there.
+        """
+        files = list(joined_blocks(self.files, self.schema_then))
         if not files:
             return
         storage = self.storage()

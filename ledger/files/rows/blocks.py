@@ -31,10 +31,9 @@ def block_of(rows: pa.Table) -> bytes:
 
 def rows_of_block(path: str, block: bytes) -> pa.RecordBatch:
     """Return the rows of a block; `path` names it in the UnreadableTableError for other bytes."""
-    end = HEAD_BYTES + int.from_bytes(block[4:HEAD_BYTES], "little")
     try:
-        schema = schema_in(block[:end])
-        batch = pa.ipc.read_record_batch(pa.py_buffer(block).slice(end), schema)
+        head = head_of(block)
+        batch = pa.ipc.read_record_batch(pa.py_buffer(block).slice(len(head)), schema_in(head))
         batch.validate(full=True)
     except ODD as problem:
         raise UnreadableTableError(
@@ -42,6 +41,11 @@ def rows_of_block(path: str, block: bytes) -> pa.RecordBatch:
             "wrote them; remove them from the table"
         ) from problem
     return batch
+
+
+def head_of(block: bytes) -> bytes:
+    """Return the message of its schema, with which a block begins."""
+    return block[: HEAD_BYTES + int.from_bytes(block[4:HEAD_BYTES], "little")]
 
 
 @lru_cache(SCHEMAS_KNOWN)
