@@ -111,7 +111,8 @@ class Footprint(NamedTuple):
     path hashes of 8 bytes each. `adds` and `removes_in` are the partitions of added and removed
     files, as `partitions` writes them. `not_blind` says that the commit read something, though it
     only adds. `files` is the file list itself, which is opaque to the core. `staged` counts the
-    chunks sent before, and `digest` (8 bytes, empty if there are no chunks) is over their `files`.
+    chunks sent before, and `digest` (8 bytes, empty if there are no chunks) is over their `files`
+    and `rows`.
     """
 
     operation: str

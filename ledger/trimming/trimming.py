@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ledger.client import Ledger
 from ledger.errors import TrimRefusedError
-from ledger.log.port import Log
+from ledger.log.port import Log, Topic
 from ledger.log.trimmed import TrimMark, is_continued, write_trim_mark
 from ledger.trimming.survey import TrimPlan
 
@@ -31,6 +31,9 @@ def carry_out(ledger: Ledger, log: Log, plan: TrimPlan, remove: Remove, reason: 
     if not is_continued(log, mark):
         raise cut_since(mark)
     write_trim_mark(log, mark.created.domain, mark)
+    # A copy restored meanwhile has another topic, in which the mark does not count.
+    if log.topic_id(Topic.EVENTS) != mark.topic:
+        raise cut_since(mark)
     remove(mark.offset)
     return mark
 
@@ -38,6 +41,7 @@ def carry_out(ledger: Ledger, log: Log, plan: TrimPlan, remove: Remove, reason: 
 def cut_since(mark: TrimMark) -> TrimRefusedError:
     """Return the error for a log that lost the place of a trim since the trim was planned."""
     return TrimRefusedError(
-        f"the log does not go on at position {mark.below} as it did when this trim was planned: it "
-        "lost its end, and was cut. No record was removed. Plan the trim again"
+        f"the log does not continue at position {mark.below} as it did when this trim was planned: "
+        "it lost its end and was cut, or a copy was restored. No record was removed. Plan the trim "
+        "again"
     )

@@ -92,7 +92,7 @@ class Staging:
             if not is_unsure:
                 raise
         digest = self._sent.get(table, Sent()).digest
-        self._sent[table] = Sent(number, next_digest(digest, chunk.files))
+        self._sent[table] = Sent(number, next_digest(digest, chunk))
 
 
 def riding(part: DeclaredPart, room: int) -> Footprint | None:

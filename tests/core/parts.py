@@ -60,5 +60,5 @@ def after(chunks: Iterable[Footprint], last: Footprint) -> Footprint:
     """Return the last chunk of several, which names those before."""
     digest, count = b"", 0
     for chunk in chunks:
-        digest, count = next_digest(digest, chunk.files), count + 1
+        digest, count = next_digest(digest, chunk), count + 1
     return last._replace(staged=count, digest=digest)

@@ -11,6 +11,7 @@ import pytest
 from ledger.core.acceptance import NO_CHAIN
 from ledger.core.commands import CommitTxn, Footprint, Protocol, StageWrites, TableWrite
 from ledger.core.conflicts.footprints import CHUNK_BYTES, path_hash
+from ledger.core.conflicts.row_changes import NO_ROWS
 from ledger.core.decide import candidate
 from ledger.core.events.events import Event, TxnAborted, TxnCommitted, WritesStaged
 from ledger.core.invariants import assert_invariants
@@ -23,6 +24,8 @@ from ledger.core.limits import (
     STAGED_CHUNKS_MAX,
 )
 from ledger.core.refusals import Reason
+from ledger.core.rows.bitmaps import bytes_of, rows_from
+from ledger.core.rows.changes import Marks
 from ledger.log.wire.codec import frame_event
 from tests.core.parts import after, footprint, part, partition
 from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
@@ -33,6 +36,12 @@ SECOND = footprint(adds=[partition()], remove=["b"], rows_added=4, files=b"secon
 LAST = footprint(adds=[partition()], remove=["c"], rows_added=5, files=b"last")
 PROTOCOL = Protocol(3, 7, ["deletionVectors"])
 BROKEN = footprint(adds=["no partition"])
+MARKED, MARKED_OTHERWISE = (
+    footprint(remove=["a"])._replace(
+        removes=b"", rows=NO_ROWS._replace(marks=[Marks("a", bytes_of(rows_from(row, row + 1)))])
+    )
+    for row in (1, 2)
+)
 
 
 def stage(
@@ -201,6 +210,14 @@ COMMIT = [
         Reason.STAGED_WRITES_DIFFER,
         "chunks of table 1 than the 1 staged",
         lambda s: last(staged(s, FIRST), commit(s, of_flights(s, after([SECOND], BROKEN)))),
+        lambda s: s.flights,
+    ),
+    Refusal(
+        Reason.STAGED_WRITES_DIFFER,
+        "chunks of table 1 than the 1 staged",
+        lambda s: last(
+            staged(s, MARKED), commit(s, of_flights(s, after([MARKED_OTHERWISE], BROKEN)))
+        ),
         lambda s: s.flights,
     ),
     Refusal(

@@ -265,7 +265,7 @@ def part(player: Player, draw: Draw, txn: int, table: int, *, reads_only: bool) 
         )
     digest = b""
     for chunk in chunks:
-        digest = next_digest(digest, chunk.files)
+        digest = next_digest(digest, chunk)
     return TableWrite(table, read_at, both, made._replace(staged=len(chunks), digest=digest))
 
 

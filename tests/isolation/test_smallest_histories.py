@@ -153,7 +153,7 @@ def test_a_staged_chunk_loses_nothing() -> None:
     txn = scene.begin()
     chunk = ADDED._replace(apps=[AppVersion("stream", 1)], files=b"files")
     staged = scene.ask(StageWrites(*scene.asks(scene.session), txn, scene.table, 1, chunk)).body
-    scene.write(ADDED._replace(staged=1, digest=next_digest(b"", b"files")), txn)
+    scene.write(ADDED._replace(staged=1, digest=next_digest(b"", chunk)), txn)
 
     assert is_stopped(staged) or "stream" in scene.state.tables.by_id[scene.table].apps
 

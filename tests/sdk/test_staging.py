@@ -59,7 +59,7 @@ def test_many_files_come_in_chunks_before_their_commit_which_names_their_count_a
     (part,) = [each for each in bodies(log, TxnCommitted)[-1].parts if each.table == table]
     digest = b""
     for chunk in chunks:
-        digest = next_digest(digest, chunk.footprint.files)
+        digest = next_digest(digest, chunk.footprint)
     assert [each.number for each in chunks] == [1, 2, 3]
     assert part.footprint is not None
     found = part.footprint

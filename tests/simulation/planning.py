@@ -137,7 +137,7 @@ class Statement:
         whole = self.footprint(slice(None), slice(None), name)
         first = self.footprint(slice(0, None, 2), slice(0, 1), "")
         last = self.footprint(slice(1, None, 2), slice(1, None), name)
-        last = last._replace(staged=1, digest=next_digest(b"", first.files))
+        last = last._replace(staged=1, digest=next_digest(b"", first))
         return Planned(name, self.view.table, self.view.position, whole, (first, last))
 
     def footprint(self, some: slice, reads: slice, name: str) -> Footprint:

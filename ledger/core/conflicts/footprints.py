@@ -182,9 +182,29 @@ def distinct(lists: Iterable[Iterable[str]]) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(lists)))
 
 
-def next_digest(digest: bytes, files: bytes) -> bytes:
-    """Return the digest over one more chunk of files; the first chunk continues b''."""
-    return blake2b(digest + files, digest_size=HASH_BYTES).digest()
+def next_digest(digest: bytes, chunk: Footprint) -> bytes:
+    """Return the digest over one more chunk; the first chunk continues b''.
+
+    It is over the files of a chunk, and over what it says row by row: each number in 8 bytes, each
+    text and each list behind its length in 4 bytes, big-endian.
+    """
+    said = b"" if chunk.rows is None else canonical(chunk.rows)
+    return blake2b(digest + chunk.files + said, digest_size=HASH_BYTES).digest()
+
+
+def canonical(value: object) -> bytes:
+    """Return the only bytes of a value made of lists, texts, bytes and numbers."""
+    match value:
+        case int():
+            return value.to_bytes(8, "big", signed=True)
+        case str():
+            return canonical(value.encode())
+        case bytes():
+            return len(value).to_bytes(4, "big") + value
+        case list() | tuple():
+            return len(value).to_bytes(4, "big") + b"".join(map(canonical, value))
+        case _:
+            raise TypeError(f"a value must be a list, a text, bytes or a number, got {value!r}")
 
 
 def weight(footprint: Footprint) -> int:

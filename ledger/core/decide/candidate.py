@@ -141,7 +141,7 @@ def joined_part(txn: TxnInFlight | None, write: TableWrite) -> TableWrite:
         return write
     digest = b""
     for chunk in chunks:
-        digest = next_digest(digest, chunk.files)
+        digest = next_digest(digest, chunk)
     if footprint is None or (footprint.staged, footprint.digest) != (len(chunks), digest):
         raise Refused(
             Reason.STAGED_WRITES_DIFFER,
