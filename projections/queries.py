@@ -23,6 +23,7 @@ from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read
 from ledger.reads.port import (
     AnomalyRow,
     AppRow,
+    BlocksRow,
     ConflictRow,
     Counts,
     DefinitionRow,
@@ -348,6 +349,10 @@ class StoreReads(RowsInTurn, Reads):
         return listings.anomalies(
             rows, number, whole_number("limit", limit), whole_number("after", after)
         )
+
+    @in_turn
+    def blocks(self, table: int | None = None) -> Sequence[BlocksRow]:
+        return listings.blocks(self._fresh(), whole_or_none("table", table))
 
     @in_turn
     def close(self) -> None:

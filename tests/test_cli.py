@@ -60,6 +60,7 @@ COMMANDS = {
     "table adopt",
     "table changes",
     "table files",
+    "table flush",
     "table forget",
     "table history",
     "table list",

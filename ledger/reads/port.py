@@ -17,6 +17,7 @@ from ledger.reads.namespaces import NamespaceRow
 from ledger.reads.rows import (
     AnomalyRow,
     AppRow,
+    BlocksRow,
     ConflictRow,
     Counts,
     DefinitionRow,
@@ -42,6 +43,7 @@ from ledger.reads.rows import (
 __all__ = [
     "AnomalyRow",
     "AppRow",
+    "BlocksRow",
     "ConflictRow",
     "Counts",
     "DefinitionRow",
@@ -359,6 +361,10 @@ class Reads(MetadataReads, Protocol):
 
         Only those that follow position `after`.
         """
+        ...
+
+    def blocks(self, table: int | None = None) -> Sequence[BlocksRow]:
+        """Return the tables with rows in the log, or one of them, by id; [] without such rows."""
         ...
 
     def close(self) -> None:

@@ -219,9 +219,9 @@ class ChangedFiles:
         has_values = rows is not None and any(each.columns for each in rows.added)
         self._table.add(every, operation, rows if has_values else None)
 
-    def note_rewritten(self, adds: Sequence[AddFile]) -> None:
+    def note_rewritten(self, adds: Sequence[AddFile], operation: str = "OPTIMIZE") -> None:
         """Note in the txn that the same rows are in other files."""
-        self._table.rewrite(self.files, adds, self.noted(adds))
+        self._table.rewrite(self.files, adds, self.noted(adds), operation)
 
     def _check_unique(
         self, adds: Sequence[AddFile], gone: Sequence[FileRow], rows: StatementRows | None

@@ -1,6 +1,6 @@
 """OPTIMIZE: the rows of many small files in few larger ones, in order if asked. No row changes."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -40,12 +40,14 @@ def optimize(
     where: Node | None = None,
     target_bytes: int = TARGET_BYTES,
     sort_by: Sequence[str] = (),
+    max_bytes: int | None = None,
 ) -> RewrittenFiles:
     """Put the rows of small files, and of files with deleted rows, into files of the wanted size.
 
     A file with other names of columns than a new one would have is written anew in any case.
     `where` may name partition columns only. Files that the txn itself wrote stay. With columns to
-    sort by every file is written anew, and the rows of each new one are in their order.
+    sort by every file is written anew, and the rows of each new one are in their order. Files of
+    about `max_bytes` are written anew, None = all of them.
     """
     table.check_listed()
     order = order_in(table.schema, sort_by)
@@ -53,16 +55,36 @@ def optimize(
     with table.kept(adds):
         files = chosen(table, changed, where)
         anew = {key_of(file) for file in files} if order else written_anew(table, files)
-        several = list(groups(files, anew, target_bytes))
-        todo = table.shown([each for group in several for each in group])
-        for group in several:
-            rows = batches(table, changed, todo, len(group))
-            adds += table.write(
-                rows, target_bytes, order, placing=changed.placing, has_blocks=False
-            )
+        several = list(within(groups(files, anew, target_bytes), max_bytes))
+        rewritten(table, changed, several, target_bytes, adds, order)
     if changed.files:
         changed.note_rewritten(adds)
     return RewrittenFiles(len(changed.files), len(adds))
+
+
+def rewritten(
+    table: StatementTable,
+    changed: ChangedFiles,
+    several: Sequence[Sequence[FileRow]],
+    target_bytes: int,
+    adds: list[AddFile],
+    order: Sequence[SortKey] | None = None,
+) -> None:
+    """Write the rows of each group of files into new files, which are added to `adds`."""
+    todo = table.shown([each for group in several for each in group])
+    for group in several:
+        rows = batches(table, changed, todo, len(group))
+        adds += table.write(rows, target_bytes, order, placing=changed.placing, has_blocks=False)
+
+
+def within(several: Iterable[list[FileRow]], max_bytes: int | None) -> Iterator[list[FileRow]]:
+    """Yield groups until their files have `max_bytes` together, one group at least."""
+    size = 0
+    for group in several:
+        yield group
+        size += sum(file.size for file in group)
+        if max_bytes is not None and size >= max_bytes:
+            return
 
 
 def chosen(table: StatementTable, changed: ChangedFiles, where: Node | None) -> Sequence[FileRow]:

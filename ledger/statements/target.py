@@ -222,10 +222,14 @@ class StatementTable:
                 writer.note_rows(rows)
 
     def rewrite(
-        self, removes: Sequence[FileRow], adds: Sequence[AddFile], rows: StatementRows | None
+        self,
+        removes: Sequence[FileRow],
+        adds: Sequence[AddFile],
+        rows: StatementRows | None,
+        operation: str,
     ) -> None:
         """Note that the same rows are in other files."""
-        with self.kept(adds), self.work.writes.growing(self.number, "OPTIMIZE") as writer:
+        with self.kept(adds), self.work.writes.growing(self.number, operation) as writer:
             writer.rewrite(removes, adds, self.row.partitioned)
             if rows is not None:
                 writer.note_rows(rows)

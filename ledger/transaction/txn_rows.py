@@ -168,6 +168,7 @@ class TxnRows(TxnTables):
         *,
         target_bytes: int = 256 << 20,
         sort_by: Sequence[str] = (),
+        max_bytes: int | None = None,
     ) -> "RewrittenFiles":
         """Put the rows of small files, and of files with deleted rows, into larger files.
 
@@ -177,13 +178,25 @@ class TxnRows(TxnTables):
         name partition columns only. Files that the txn itself wrote stay.
 
         With `sort_by`, columns such as "day" or "id DESC", every file is written anew with its rows
-        in this order, once. The property `lakeledger.sort` keeps an order for all files.
+        in this order, once. The property `lakeledger.sort` keeps an order for all files. With
+        `max_bytes` it stops once it has rewritten files of so many bytes.
         """
         from ledger.statements import optimizing  # noqa: PLC0415 - loads Arrow
 
         return optimizing.optimize(
-            self.statement(table, "optimize"), condition_in(where), target_bytes, sort_by
+            self.statement(table, "optimize"), condition_in(where), target_bytes, sort_by, max_bytes
         )
+
+    def flush(self, table: TableLike) -> "RewrittenFiles":
+        """Put the rows of a table that lie in the log into one file for each partition.
+
+        No row changes, and the change feed stays as it is. In a table whose rows are the grain of
+        changes (`lakeledger.rows` = `marks`) no other statement loses to a flush. Blocks that the
+        txn itself wrote stay in the log.
+        """
+        from ledger.statements import flushing  # noqa: PLC0415 - loads Arrow
+
+        return flushing.flush(self.statement(table, "flush"))
 
     def restore(
         self,

@@ -14,11 +14,12 @@ from typing import Final, NamedTuple
 from ledger.core.limits import HASH_BYTES
 from ledger.core.partitions.names import Values
 from ledger.log.wire.file_extras import Tags
-from ledger.reads.rows import AnomalyRow, FileRow, PartitionRow, TableRow
+from ledger.reads.rows import AnomalyRow, BlocksRow, FileRow, PartitionRow, TableRow
 from projections.reads.lookups import is_row_number
 from projections.reads.partition_lookups import KnownValues, partition_row, partitions
 from projections.rows.keys import (
     ANOMALY,
+    BLOCKS,
     LIVE_FILE,
     PATH,
     REMOVED_FILE,
@@ -31,6 +32,7 @@ from projections.rows.keys import (
     read_value,
 )
 from projections.rows.packing import INT_BYTES, pack
+from projections.rows.tables.blocks import BlockFields, read_blocks
 from projections.rows.tables.file_rows import FileFields, read_file
 from projections.rows.tables.files import rows_in
 from projections.rows.tables.partitions import PartitionFields, Sums
@@ -292,3 +294,21 @@ def anomalies(rows: RowReader, table: int | None, limit: int, after: int = 0) ->
     first = prefix + pack(after + 1) if after > 0 else prefix
     found = rows.scan(first, prefix_end(prefix), limit=limit)
     return [AnomalyRow(read_number(key, -2), *read_value(data)) for key, data in found]
+
+
+def blocks(rows: RowReader, table: int | None) -> list[BlocksRow]:
+    """Return the tables with rows in the log, or the one of an id."""
+    if table is None:
+        found: Iterable[tuple[bytes, bytes]] = rows.scan(BLOCKS, prefix_end(BLOCKS))
+    elif is_row_number(table):
+        key = number_key(BLOCKS, table)
+        data = rows.get(key)
+        found = [] if data is None else [(key, data)]
+    else:
+        found = []
+    return [block_row(last_number(key), read_blocks(data)) for key, data in found]
+
+
+def block_row(table: int, fields: BlockFields) -> BlocksRow:
+    """Return the blocks of a table."""
+    return BlocksRow(table, fields.blocks, fields.size, fields.rows, fields.since)

@@ -34,6 +34,7 @@
 | `I` table, p., key, n | partition n has a value with this key, in a column since p | files    |
 | `E` table           | how many partitions have a number                         | files      |
 | `G` table           | sums of its live files                                    | versions   |
+| `Q` table           | sums of its rows that lie in the log                      | files      |
 | `F` table           | where its partition columns last changed                  | tables     |
 | `z` position, n     | an anomaly: table, kind, path, vector                     | files      |
 | `y` table, p., n    | the same under its table                                  | files      |
@@ -96,6 +97,7 @@ PARTITION_NUMBER: Final = b"B"
 PARTITION_VALUE: Final = b"I"
 PARTITIONS: Final = b"E"
 TABLE_SUMS: Final = b"G"
+BLOCKS: Final = b"Q"
 PARTITIONED: Final = b"F"
 PATH: Final = b"p"
 LISTED: Final = b"L"

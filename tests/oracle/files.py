@@ -17,7 +17,7 @@ from ledger.core.state.traits import traits_of
 from ledger.errors import FileListError
 from ledger.log.wire.file_extras import Tags
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, records_again, unpack_chunks
-from ledger.reads.port import AnomalyRow, FileChange, FileRow, PartitionRow, TableRow
+from ledger.reads.port import AnomalyRow, BlocksRow, FileChange, FileRow, PartitionRow, TableRow
 from ledger.snapshot.reading import may_concern
 
 Partition = tuple[int, tuple[str | None, ...]]
@@ -42,6 +42,7 @@ class StateFiles:
         self._changes: dict[int, list[FileChange]] = {}
         self._numbers: dict[int, list[Partition]] = {}
         self._partitions: dict[int, list[Partition]] = {}
+        self._blocks_since: dict[int, int] = {}
         self.anomalies: list[AnomalyRow] = []
 
     def note(
@@ -56,6 +57,7 @@ class StateFiles:
         except FileListError:
             self._anomaly(position, part.table, "unreadable_list")
             return FileList()
+        blocks = self._blocks(part.table)
         for gone in files.removes:
             if not self._remove(position, part.table, gone.path, gone.vector):
                 self._anomaly(position, part.table, "removed_not_live", gone.path, gone.vector)
@@ -68,7 +70,25 @@ class StateFiles:
                 self._anomaly(position, part.table, "added_live", new.path, new.vector)
             self._add(position, part, new, partitioned)
         self._note_changes(position, part, files)
+        moved = {each.path for each in files.removes if not each.data_change}
+        if not blocks or any(each.path in moved for each in blocks):
+            self._blocks_since[part.table] = part.committed_at
         return files
+
+    def blocks(self, table: int | None) -> Sequence[BlocksRow]:
+        """Return what lies in the log of all tables, or of one."""
+        found = []
+        for number in sorted(self._files) if table is None else [table]:
+            live = self._blocks(number)
+            if live:
+                rows = sum(rows_in(each) or 0 for each in live)
+                size = sum(each.size for each in live)
+                since = self._blocks_since[number]
+                found.append(BlocksRow(number, len(live), size, rows, since))
+        return found
+
+    def _blocks(self, table: int) -> Sequence[FileRow]:
+        return [each for each in self._files.get(table, ()) if each.rows and not each.removed]
 
     def files(self, row: TableRow, position: int, where: str) -> Sequence[FileRow]:
         """Return the files that were live at a position, by path and vector.
@@ -172,6 +192,7 @@ class StateFiles:
                 Tags(file.tags),
                 file.base_row_id,
                 file.row_version,
+                file.rows,
             )
         )
         self._name(part.table, file.path)

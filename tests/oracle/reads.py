@@ -31,6 +31,7 @@ from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read
 from ledger.reads.port import (
     AnomalyRow,
     AppRow,
+    BlocksRow,
     ConflictRow,
     Counts,
     DefinitionRow,
@@ -333,6 +334,10 @@ class StateReads(Reads):
         found = self._now().files.anomalies
         meant = (row for row in found if table in (None, row.table) and row.position > after)
         return list(islice(meant, limit))
+
+    @in_turn
+    def blocks(self, table: int | None = None) -> Sequence[BlocksRow]:
+        return self._now().files.blocks(table)
 
     @in_turn
     def close(self) -> None:

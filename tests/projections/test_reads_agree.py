@@ -63,6 +63,7 @@ def exact_answers(reads: Reads, driver: Driver) -> dict[str, Any]:
         "conflicts": reads.conflicts(0, 99),
         "lost": [reads.conflict(txn) for txn in range(state.txns.next_txn + 1)],
         "anomalies": reads.anomalies(None, 999),
+        "blocks": [reads.blocks(), *map(reads.blocks, tables)],
         "metadata": [reads.metadata([Read(table, None)])[0].value for table in tables],
         "newest versions": [
             reads.newest_versions(at) for at in (None, *range(driver.head.position))

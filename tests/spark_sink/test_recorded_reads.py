@@ -67,7 +67,7 @@ OTHERS: Final = {
         *("Transaction.drop_table", "Transaction.undrop_table", "Transaction.commit"),
         *("Transaction.abort", "Transaction.ask", "Transaction.note", "Transaction.mark_rows"),
     },
-    "it writes the same rows anew": {"Transaction.optimize"},
+    "it writes the same rows anew": {"Transaction.flush", "Transaction.optimize"},
     "it gives ids": {
         *("Transaction.write_id", "Transaction.write_ids", "LedgerTxns.allocate", "allocate")
     },

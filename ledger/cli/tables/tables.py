@@ -68,6 +68,11 @@ for _name, _target, _what in (
         "List the commits of a table, oldest first, each with what it added and removed.",
     ),
     (
+        "flush",
+        "ledger.cli.tables.vacuum:table_flush",
+        "Put the rows of a table that lie in the log into files.",
+    ),
+    (
         "forget",
         "ledger.cli.log.forget:table_forget",
         "Take rows out of a table for good, and report which places still know their values.",

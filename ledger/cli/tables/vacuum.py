@@ -147,3 +147,20 @@ def table_optimize(
         row = known_table(client.reads(), catalog, name)
         found = client.run(lambda txn: txn.optimize(row, where, target_bytes=target_bytes))
     answer({"table": row.name, "removed": found.removed, "added": found.added}, output)
+
+
+def table_flush(
+    name: TableArgument,
+    ledger: NameOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    *,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Put the rows of a table that lie in the log into files.
+
+    No row changes. The process `serve flusher` does it by itself.
+    """
+    with Ledger.connect(ledger=ledger, catalog=catalog) as client:
+        row = known_table(client.reads(), catalog, name)
+        found = client.run(lambda txn: txn.flush(row))
+    answer({"table": row.name, "blocks": found.removed, "files": found.added}, output)

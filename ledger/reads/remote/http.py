@@ -88,6 +88,7 @@ class HttpReads(HttpQuestions, Reads):
     conflict = by_http(Reads.conflict)
     conflicts = by_http(Reads.conflicts)
     anomalies = by_http(Reads.anomalies)
+    blocks = by_http(Reads.blocks)
 
     def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
         wanted = whole_number("position", position)

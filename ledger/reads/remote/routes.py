@@ -101,6 +101,7 @@ ROUTES: Final[Sequence[Route]] = (
     Route("/history", Reads.history, behind={"after": "position"}),
     Route("/conflicts", Reads.conflicts, behind={"after": "position"}),
     Route("/anomalies", Reads.anomalies),
+    Route("/blocks", Reads.blocks),
     Route("/progress", Reads.progress),
     Route("/txns/open", Reads.open_txns),
     Route("/txns/aborted", Reads.aborted_txns),

@@ -36,6 +36,7 @@ from projections.rows.keys import (
     value,
 )
 from projections.rows.projection import Rows
+from projections.rows.tables.blocks import ChangedBlocks, block_rows
 from projections.rows.tables.file_rows import (
     FileFields,
     PathFields,
@@ -65,6 +66,7 @@ class ChangedTable(NamedTuple):
     position: int
     batch: Batch
     partitions: ChangedPartitions
+    blocks: ChangedBlocks
 
     def keyed(self, files: Sequence[Listed]) -> Iterator[tuple[Listed, bytes]]:
         """Yield files with the keys of their paths, whose rows are fetched some at a time."""
@@ -87,7 +89,11 @@ class ChangedTable(NamedTuple):
         assert found is not None, f"live file {file.path} of table {self.table} has no row"
         self.batch.put(key, None)
         fields = read_file(found)
-        self.partitions.numbered(partition).sums.take(fields.size, rows_in(file.vector, fields))
+        rows = rows_in(file.vector, fields)
+        self.partitions.numbered(partition).sums.take(fields.size, rows)
+        if fields.rows:
+            self.blocks.count(-1, fields.size, rows)
+            self.blocks.has_moved |= not file.data_change
         # A file added by this same commit was never visible: no position shows it.
         if fields.added < self.position:
             self.batch.put(pair_key(REMOVED_FILE, self.table, self.position) + name, found)
@@ -112,7 +118,10 @@ class ChangedTable(NamedTuple):
             file.rows,
         )
         self.batch.put(changed.files + file_name(file), fields.value())
-        changed.sums.add(file.size, rows_in(file.vector, file))
+        rows = rows_in(file.vector, file)
+        changed.sums.add(file.size, rows)
+        if file.rows:
+            self.blocks.count(1, file.size, rows)
         return changed.number
 
 
@@ -123,25 +132,34 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
         if part.table in applied.files:
             batch = Batch(applied.stored)
             files, odd = with_pairs(part, applied.files[part.table], applied.stored)
-            anomalies, sums = change_files(applied, part, files, batch)
+            blocks = ChangedBlocks()
+            anomalies, sums = change_files(applied, part, files, batch, blocks)
             for anomaly in (*odd, *anomalies):
                 yield from anomaly_rows(applied.control.position, next(numbers), anomaly)
             yield from batch.changes.items()
             yield from part_rows(applied, part, sums)
+            yield from block_rows(applied, part, blocks)
             is_changed = bool(anomalies) or files is not applied.files[part.table]
             yield from list_of(applied, part, files, batch, is_odd=is_changed)
 
 
 def change_files(
-    applied: Applied, part: CommittedPart, files: FileList | None, batch: Batch
+    applied: Applied,
+    part: CommittedPart,
+    files: FileList | None,
+    batch: Batch,
+    blocks: ChangedBlocks,
 ) -> tuple[Sequence[Anomaly], Sums]:
-    """Change the files of one table in `batch`; return the anomalies, and the change of sums."""
+    """Change the files of one table in `batch`, and `blocks`.
+
+    Returns the anomalies, and the change of sums.
+    """
     position = applied.control.position
     if files is None:
         return [Anomaly(part.table, "unreadable_list")], Sums()
     definition = applied.tables[part.table].table.definition
     partitions = ChangedPartitions(batch, part.table, definition)
-    table = ChangedTable(part.table, position, batch, partitions)
+    table = ChangedTable(part.table, position, batch, partitions, blocks)
     anomalies = [*removed(table, files), *added(table, part, files)]
     return anomalies, table.partitions.settle()
 
