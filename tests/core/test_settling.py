@@ -108,7 +108,7 @@ def test_a_group_whose_file_was_replaced_is_left_out_and_the_others_stay() -> No
     said = compacts(*(Moved(each[0], each[1], 0, 3, b"") for each in ("ax", "bx", "dy")))
 
     found = settle(won, said, 0, rearranges=True)
-    assert found == Settled([Marks("y", packed({0}))], ["b", "a", "x"])
+    assert found == Settled([Marks("y", packed({0}))], ["a", "x", "b"])
 
 
 def test_a_statement_whose_file_was_written_anew_changes_the_rows_where_they_are() -> None:

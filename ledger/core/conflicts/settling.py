@@ -98,9 +98,12 @@ def groups(rows: RowChanges) -> Iterator[Sequence[str]]:
         other = joined.get(moved.target, {moved.target: None})
         if group is other:
             continue
+        if len(group) < len(other):
+            # Very many blocks may go into one file: each joins the many, not the many each.
+            group, other = other, group
         group.update(other)
         joined.update(dict.fromkeys(other, group))
-        joined[moved.source] = group
+        joined[moved.source] = joined[moved.target] = group
     seen: set[int] = set()
     for group in joined.values():
         if id(group) not in seen:
