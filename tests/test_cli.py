@@ -51,6 +51,7 @@ COMMANDS = {
     "serve iceberg",
     "serve cache",
     "serve feeder",
+    "serve flusher",
     "serve notifier",
     "serve follower",
     "serve publisher",

@@ -117,6 +117,11 @@ ROLES: Final = (
         "Tell webhooks, a topic or a lineage server of each commit and each lost conflict.",
     ),
     (
+        "flusher",
+        "ledger.cli.roles.flusher:serve_flusher",
+        "Put rows of the log into files, and keep the files of tables that ask for it in order.",
+    ),
+    (
         "feeder",
         "ledger.cli.roles.feeder:serve_feeder",
         "Fold the log with Spark Structured Streaming into a store that Spark jobs plan from.",

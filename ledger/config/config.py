@@ -22,6 +22,7 @@ from ledger.config.settings import (
     LEASE_MIN_S,
     CacheSettings,
     FeederSettings,
+    FlusherSettings,
     FollowerSettings,
     IcebergSettings,
     LogSettings,
@@ -97,6 +98,7 @@ class Settings:
     publisher: PublisherSettings = field(default_factory=PublisherSettings)
     notifier: NotifierSettings = field(default_factory=NotifierSettings)
     iceberg: IcebergSettings = field(default_factory=IcebergSettings)
+    flusher: FlusherSettings = field(default_factory=FlusherSettings)
     log: LogSettings = field(default_factory=LogSettings)
     web: WebSettings = field(default_factory=WebSettings)
 

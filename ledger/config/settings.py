@@ -199,6 +199,22 @@ class IcebergSettings:
     register: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FlusherSettings:
+    """How often a flusher looks after tables, and how much it does at once.
+
+    Every `look_s` it looks for rows in the log that are due. Every `maintain_s` it looks at tables
+    whose property `lakeledger.maintain` is `on`: it writes files of `compact_bytes` anew at most,
+    and every `vacuum_h` hours it deletes files that no reader needs for `retention_h` hours.
+    """
+
+    look_s: float = 1.0
+    maintain_s: float = 60.0
+    compact_bytes: int = 1 << 30
+    vacuum_h: float = 24.0
+    retention_h: float = 168.0
+
+
 CacheSource = Literal["events", "published"]
 
 

@@ -17,6 +17,7 @@ from ledger.core.state.tables import name_key
 from ledger.definitions.client_reads import View
 from ledger.definitions.given import check_list, check_name_of, check_text
 from ledger.definitions.identity_ranges import IdentityRanges
+from ledger.definitions.log_room import LogRoom
 from ledger.definitions.new_tables import NewTables, warehouse_at
 from ledger.errors import LedgerError, MetadataChangedException, SettingsError, UnknownTableError
 from ledger.reads.port import Reads, TableRow
@@ -44,7 +45,7 @@ class TableNames:
     """The names of one catalog as a client knows them; threads may share it.
 
     `new_tables` says what new tables get that name none of it. `identities` has the numbers that
-    the client has taken for identity columns.
+    the client has taken for identity columns, `log_room` what it knows of the rows in the log.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class TableNames:
         identities: IdentityRanges,
     ) -> None:
         self.view, self.identities = view, identities
+        self.log_room = LogRoom(view)
         self.catalog = catalog
         self.new_tables = new_tables._replace(warehouse=warehouse_at(new_tables.warehouse))
         self._tail = tail

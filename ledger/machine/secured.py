@@ -51,6 +51,7 @@ USERS: Final[Mapping[str, Sequence[str]]] = {
     "cache": ("cache",),
     "publisher": ("publisher",),
     "iceberg": ("iceberg",),
+    "flusher": ("flusher",),
     NOTIFIER: ("notifier",),
     FEEDER: ("feeder",),
     CLIENT: ("client", "operator", "backup"),

@@ -1,9 +1,9 @@
 """Up: every process of a ledger on one machine, from an empty folder to the first commit.
 
 The processes are the embedded broker (or a Kafka given by its address), two sequencers of which one
-stands by, the follower and, on request, metadata caches, the
-publisher of Delta logs, the catalog for clients of Iceberg and the feeder in Spark. All of them are
-children of this process, which restarts them when they fail and stops them at its end.
+stands by, the follower, the flusher and, on request, metadata caches, the publisher of Delta logs,
+the catalog for clients of Iceberg and the feeder in Spark. All of them are children of this
+process, which restarts them when they fail and stops them at its end.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,6 +46,7 @@ FOLLOWER = "follower"
 PUBLISHER = "publisher"
 NOTIFIER = "notifier"
 ICEBERG = "iceberg"
+FLUSHER = "flusher"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +278,8 @@ def roles_of(
         place = str(settings.folder / NOTIFIER)
         notifier = ("serve", "notifier", "--store", place, "--http", endpoint, *where)
         roles.append(SupervisedRole(NOTIFIER, notifier))
+    if settings.with_flusher:
+        roles.append(SupervisedRole(FLUSHER, ("serve", "flusher", "--store", store, *where)))
     if settings.with_spark:
         feeder = ("serve", "feeder", "--store", str(settings.folder / SPARK), *where)
         roles.append(SupervisedRole("feeder", feeder, first=anew))

@@ -36,6 +36,7 @@ class UpSettings:
     with_publisher: bool = False
     with_spark: bool = False
     with_iceberg: bool = False
+    with_flusher: bool = True
     notifier: NotifierSettings = NotifierSettings()  # noqa: RUF009 - it never changes
     log: LogSettings = LogSettings()  # noqa: RUF009 - as above
     http: str | None = None

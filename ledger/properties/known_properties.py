@@ -15,6 +15,7 @@ from ledger.core.state.traits import ENFORCE_PROPERTY
 from ledger.properties.column_lists import KEY, LISTS, SKIPPED, check_lists
 from ledger.properties.column_mapping import PUBLISH
 from ledger.properties.promises import check_promises, is_switch
+from ledger.properties.upkeep import UPKEEP, reason_against_upkeep
 
 OWN: Final = "lakeledger."
 APPEND_ONLY: Final = "delta.appendonly"
@@ -36,6 +37,7 @@ SETTABLE: Final = (
     ROWS,
     UNIQUE,
     INLINE,
+    *UPKEEP,
 )
 """What users set."""
 
@@ -142,8 +144,10 @@ def reason_against(key: str, value: str) -> str:
             f"its property {key} must be on, off or a number of bytes from 1 to "
             f"{INLINE_BYTES_MAX}, got {value!r}"
         )
-    if not small.startswith(OWN) or small in KNOWN or small.startswith(NOTED_OF_DELTA):
-        return ""
+    reason = reason_against_upkeep(key, value)
+    is_known = small in KNOWN or small.startswith(NOTED_OF_DELTA)
+    if reason or is_known or not small.startswith(OWN):
+        return reason
     names = [each.lower().removeprefix(OWN) for each in SETTABLE]
     near = get_close_matches(small.removeprefix(OWN), names, n=1, cutoff=NEAR)
     meant = f", did you mean {OWN}{near[0]}?" if near else ": give it a name of your own"

@@ -40,14 +40,12 @@ def optimize(
     where: Node | None = None,
     target_bytes: int = TARGET_BYTES,
     sort_by: Sequence[str] = (),
-    max_bytes: int | None = None,
 ) -> RewrittenFiles:
     """Put the rows of small files, and of files with deleted rows, into files of the wanted size.
 
     A file with other names of columns than a new one would have is written anew in any case.
     `where` may name partition columns only. Files that the txn itself wrote stay. With columns to
-    sort by every file is written anew, and the rows of each new one are in their order. Files of
-    about `max_bytes` are written anew, None = all of them.
+    sort by every file is written anew, and the rows of each new one are in their order.
     """
     table.check_listed()
     order = order_in(table.schema, sort_by)
@@ -55,8 +53,8 @@ def optimize(
     with table.kept(adds):
         files = chosen(table, changed, where)
         anew = {key_of(file) for file in files} if order else written_anew(table, files)
-        several = list(within(groups(files, anew, target_bytes), max_bytes))
-        rewritten(table, changed, several, target_bytes, adds, order)
+        several = list(groups(files, anew, target_bytes))
+        rewritten(table, changed, several, target_bytes, adds, order=order)
     if changed.files:
         changed.note_rewritten(adds)
     return RewrittenFiles(len(changed.files), len(adds))
@@ -68,6 +66,7 @@ def rewritten(
     several: Sequence[Sequence[FileRow]],
     target_bytes: int,
     adds: list[AddFile],
+    *,
     order: Sequence[SortKey] | None = None,
 ) -> None:
     """Write the rows of each group of files into new files, which are added to `adds`."""
@@ -77,13 +76,13 @@ def rewritten(
         adds += table.write(rows, target_bytes, order, placing=changed.placing, has_blocks=False)
 
 
-def within(several: Iterable[list[FileRow]], max_bytes: int | None) -> Iterator[list[FileRow]]:
+def within(several: Iterable[list[FileRow]], max_bytes: int) -> Iterator[list[FileRow]]:
     """Yield groups until their files have `max_bytes` together, one group at least."""
     size = 0
     for group in several:
         yield group
         size += sum(file.size for file in group)
-        if max_bytes is not None and size >= max_bytes:
+        if size >= max_bytes:
             return
 
 
@@ -111,9 +110,12 @@ def chosen(table: StatementTable, changed: ChangedFiles, where: Node | None) -> 
 
 
 def groups(
-    files: Sequence[FileRow], anew: Container[FileKey], target_bytes: int
+    files: Sequence[FileRow], anew: Container[FileKey], target_bytes: int, min_files: int = 2
 ) -> Iterator[list[FileRow]]:
-    """Yield files of one partition that become one file together; those to write `anew` do."""
+    """Yield files of one partition that become one file together; those to write `anew` do.
+
+    Fewer than `min_files` others stay.
+    """
     by_partition: dict[tuple[str | None, ...], list[FileRow]] = {}
     for each in files:
         if key_of(each) in anew or each.size < target_bytes * FULL:
@@ -122,15 +124,17 @@ def groups(
         group: list[FileRow] = []
         for each in sorted(inside, key=lambda file: (file.size, file.path)):
             if group and sum(file.size for file in group) + each.size > target_bytes:
-                yield from worth(group, anew)
+                yield from worth(group, anew, min_files)
                 group = []
             group.append(each)
-        yield from worth(group, anew)
+        yield from worth(group, anew, min_files)
 
 
-def worth(group: list[FileRow], anew: Container[FileKey]) -> Iterator[list[FileRow]]:
-    """Yield a group unless it is a single file that may stay."""
-    if len(group) > 1 or any(key_of(each) in anew for each in group):
+def worth(
+    group: list[FileRow], anew: Container[FileKey], min_files: int
+) -> Iterator[list[FileRow]]:
+    """Yield a group unless it is a single file, or few ones, that may stay."""
+    if len(group) >= min_files or any(key_of(each) in anew for each in group):
         yield group
 
 

@@ -167,7 +167,8 @@ class StatementTable:
     ) -> Sequence[AddFile]:
         """Write rows into new files of the txn, by default in the order of the table.
 
-        Few rows go into the log where the table wants that, unless without `has_blocks`.
+        Few rows go into the log where the table wants that and has room there, unless without
+        `has_blocks`.
         """
         self.check_listed()
         storage = storage_at(self.definition.location)
@@ -179,7 +180,7 @@ class StatementTable:
             writer=self.work.writer,
             target_bytes=target_bytes,
             placing=placing,
-            has_blocks=has_blocks,
+            has_blocks=has_blocks and self.work.names.client.log_room.has(self.row),
         )
         paths = [file.path for file in files]
         self.work.files.note(self.definition.location, storage, paths, self.definition)

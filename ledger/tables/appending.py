@@ -29,14 +29,24 @@ Numbers = Callable[[int, int, int], range]
 class NewRows:
     """Rows written into files that no commit names yet.
 
-    `numbers` returns numbers for an identity column of a table, by their ids.
+    `numbers` returns numbers for an identity column of a table, by their ids. With `has_blocks` few
+    rows go into the log where the table wants that.
 
     Attributes:
         files: the files to add.
         count: how many rows they have.
     """
 
-    def __init__(self, row: TableRow, rows: Any, zone: str, ledger: str, numbers: Numbers) -> None:
+    def __init__(
+        self,
+        row: TableRow,
+        rows: Any,
+        zone: str,
+        ledger: str,
+        numbers: Numbers,
+        *,
+        has_blocks: bool = True,
+    ) -> None:
         check_listed(row)
         check_writable(row.name, row.definition)
         self._storage = storage_at(row.definition.location)
@@ -46,7 +56,9 @@ class NewRows:
         given = checks.over(as_batches(rows, schema, values.complete))
         counted = CountedRows(given, f"append {row.name}, rows")
         writer = FileWriter.of(ledger)
-        self.files = write_rows(self._storage, schema, counted, writer=writer)
+        self.files = write_rows(
+            self._storage, schema, counted, writer=writer, has_blocks=has_blocks
+        )
         self.count = counted.count
 
     def discard(self) -> None:

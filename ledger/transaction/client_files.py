@@ -153,7 +153,9 @@ class LedgerFiles(LedgerTxns):
         if asks_for_unique(row.definition):
             return self._insert_once(row, rows, app, operation, level)
         numbers = self._names.identities.take
-        new = NewRows(row, rows, self._view.zone, self._view.origin.ledger, numbers)
+        has_blocks = self._names.log_room.has(row)
+        origin = self._view.origin.ledger
+        new = NewRows(row, rows, self._view.zone, origin, numbers, has_blocks=has_blocks)
         made = Appended(new.files, app, operation, ChangedRows(inserted=new.count))
         try:
             receipt = self._append(row, made, level_named(level), standing)

@@ -168,7 +168,6 @@ class TxnRows(TxnTables):
         *,
         target_bytes: int = 256 << 20,
         sort_by: Sequence[str] = (),
-        max_bytes: int | None = None,
     ) -> "RewrittenFiles":
         """Put the rows of small files, and of files with deleted rows, into larger files.
 
@@ -178,13 +177,12 @@ class TxnRows(TxnTables):
         name partition columns only. Files that the txn itself wrote stay.
 
         With `sort_by`, columns such as "day" or "id DESC", every file is written anew with its rows
-        in this order, once. The property `lakeledger.sort` keeps an order for all files. With
-        `max_bytes` it stops once it has rewritten files of so many bytes.
+        in this order, once. The property `lakeledger.sort` keeps an order for all files.
         """
         from ledger.statements import optimizing  # noqa: PLC0415 - loads Arrow
 
         return optimizing.optimize(
-            self.statement(table, "optimize"), condition_in(where), target_bytes, sort_by, max_bytes
+            self.statement(table, "optimize"), condition_in(where), target_bytes, sort_by
         )
 
     def flush(self, table: TableLike) -> "RewrittenFiles":

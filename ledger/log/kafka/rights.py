@@ -124,6 +124,10 @@ ROLES: Final[Mapping[str, RoleRights]] = {
     "iceberg": RoleRights(
         "`lakeledger serve iceberg`: reads and writes for clients of Apache Iceberg", WRITTEN
     ),
+    "flusher": RoleRights(
+        "`lakeledger serve flusher`: puts rows of the log into files, and keeps tables in order",
+        WRITTEN,
+    ),
     "notifier": RoleRights(
         "`lakeledger serve notifier`: tells other programs of commits and conflicts",
         {**REGISTERED, Topic.CHECKPOINTS: (READ,)},
