@@ -54,6 +54,7 @@ FIELDS: Final = (
         "aborted_txns",
         "tables",
         "waiting_for_vacuum",
+        "rows_in_log",
         "next_txn",
     ),
     *("watermark", "oldest_txn", "last_backup", "disks"),
@@ -241,6 +242,7 @@ def seen_in_rows(reads: Reads, seen: SeenLog | None, output: Output) -> Mapping[
         "aborted_txns": counts.aborted_txns,
         "tables": counts.tables,
         "waiting_for_vacuum": waiting(reads, output),
+        "rows_in_log": rows_in_log(reads, output),
         "next_txn": mark.next_txn,
         "watermark": mark.watermark,
         "oldest_txn": open_txn(oldest[0], output) if oldest else None,
@@ -262,6 +264,19 @@ def waiting(reads: Reads, output: Output) -> Any:
     """Return the files of dropped tables that this host sees: fields, or words, None for none."""
     found = waiting_files(reads)
     return found._asdict() if output is Output.JSON else found.text() or None
+
+
+def rows_in_log(reads: Reads, output: Output) -> Any:
+    """Return how many rows wait for a flusher, and since when: fields, or words, None for none."""
+    found = reads.blocks()
+    if not found:
+        return None
+    age_s = max(0.0, (SystemClock().now_ms() - min(each.since for each in found)) / 1000)
+    rows, size = sum(each.rows for each in found), sum(each.size for each in found)
+    if output is Output.JSON:
+        return {"tables": len(found), "rows": rows, "bytes": size, "oldest_s": round(age_s)}
+    where = f"{amount(rows, 'row')} of {amount(len(found), 'table')}, {shown_size(size)}"
+    return f"{where}; the oldest for {age_text(age_s)}"
 
 
 def ahead_s(at_ms: int) -> int | None:
