@@ -18,9 +18,11 @@ PAGE: Final = Path(__file__).parents[1] / "docs" / "security.md"
 KAFKA: Final = "kafka:9092"
 # What a role may write to is what no other kind of process may.
 WRITERS: Final = {
-    Topic.COMMANDS: {"client", "iceberg", "trim", "trimming-sequencer"},
+    Topic.COMMANDS: {"client", "iceberg", "flusher", "trim", "trimming-sequencer"},
     Topic.EVENTS: {"sequencer", "trimming-sequencer", "recover", "restore"},
-    Topic.HEARTBEATS: {"sequencer", "trimming-sequencer", "client", "iceberg", "trim"},
+    Topic.HEARTBEATS: {
+        *("sequencer", "trimming-sequencer", "client", "iceberg", "flusher", "trim")
+    },
     Topic.BEATS: {"sequencer", "trimming-sequencer"},
     Topic.CHECKPOINTS: {"sequencer", "trimming-sequencer", "recover"},
     Topic.CATALOGS: {"restore", "recover", "trim", "trimming-sequencer"},

@@ -17,7 +17,7 @@ from ledger.definitions.client_reads import check_ledger_name, open_rows
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import shown_size
-from ledger.reads.port import Reads, TableRow
+from ledger.reads.port import Reads, TableRow, VersionRow
 from ledger.reads.whole_numbers import ROWS_MAX, number_of
 from ledger.session.explain import name_of
 
@@ -145,3 +145,17 @@ def time_of(name: str, text: str) -> int:
             f"{name} must be a time like 2026-01-31T12:00:00Z, got {text!r}"
         ) from error
     return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def version_at(reads: Reads, row: TableRow, at: int, said: str) -> VersionRow:
+    """Return the version a table had at a time, `said` in words; end the command if it had none.
+
+    `version_row` takes 0 for no time, so times up to 0 are answered here.
+    """
+    found = reads.version_row(row.table, at=at) if at > 0 else None
+    if found is None:
+        raise Stopped(
+            f"table {row.name} had no version at {said}; see lakeledger table history",
+            ExitCode.NOT_FOUND,
+        )
+    return found

@@ -17,7 +17,7 @@ from ledger.reads.rows import FileRow
 from ledger.snapshot.as_of import AsOf
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.statements.constraints import RowChecks
-from ledger.statements.optimizing import check_partitions
+from ledger.statements.rewrites.optimizing import check_partitions
 from ledger.statements.target import StatementTable
 from ledger.work.noted_rows import added_again
 

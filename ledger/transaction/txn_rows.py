@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from ledger.reads.row_counts import ChangedRows
     from ledger.snapshot.scan import Scan
-    from ledger.statements.optimizing import RewrittenFiles
     from ledger.statements.restoring import RestoredFiles
+    from ledger.statements.rewrites.optimizing import RewrittenFiles
     from ledger.statements.target import StatementTable
 
 
@@ -179,7 +179,7 @@ class TxnRows(TxnTables):
         With `sort_by`, columns such as "day" or "id DESC", every file is written anew with its rows
         in this order, once. The property `lakeledger.sort` keeps an order for all files.
         """
-        from ledger.statements import optimizing  # noqa: PLC0415 - loads Arrow
+        from ledger.statements.rewrites import optimizing  # noqa: PLC0415 - loads Arrow
 
         return optimizing.optimize(
             self.statement(table, "optimize"), condition_in(where), target_bytes, sort_by
@@ -192,7 +192,7 @@ class TxnRows(TxnTables):
         changes (`lakeledger.rows` = `marks`) no other statement loses to a flush. Blocks that the
         txn itself wrote stay in the log.
         """
-        from ledger.statements import flushing  # noqa: PLC0415 - loads Arrow
+        from ledger.statements.rewrites import flushing  # noqa: PLC0415 - loads Arrow
 
         return flushing.flush(self.statement(table, "flush"))
 

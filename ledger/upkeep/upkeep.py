@@ -96,7 +96,7 @@ class Upkeep:
 
     def _compact_some(self, row: TableRow) -> None:
         """Compact a table; if that was not all, the next look does more."""
-        from ledger.statements.compacting import USUAL, compact  # noqa: PLC0415 - loads Arrow
+        from ledger.statements.rewrites.compacting import USUAL, compact  # noqa: PLC0415 - loads Arrow
 
         most = min(USUAL.max_bytes, self._settings.compact_bytes)
         bounds = USUAL._replace(max_bytes=most)

@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 from ledger.core.limits import HASH_BYTES
 from ledger.core.partitions.names import Values
 from ledger.log.wire.file_extras import Tags
-from ledger.reads.rows import AnomalyRow, BlocksRow, FileRow, PartitionRow, TableRow
+from ledger.reads.blocks import BlocksRow
+from ledger.reads.rows import AnomalyRow, FileRow, PartitionRow, TableRow
 from projections.reads.lookups import is_row_number
 from projections.reads.partition_lookups import KnownValues, partition_row, partitions
 from projections.rows.keys import (
@@ -32,7 +33,7 @@ from projections.rows.keys import (
     read_value,
 )
 from projections.rows.packing import INT_BYTES, pack
-from projections.rows.tables.blocks import BlockFields, read_blocks
+from projections.rows.tables.blocks import read_blocks
 from projections.rows.tables.file_rows import FileFields, read_file
 from projections.rows.tables.files import rows_in
 from projections.rows.tables.partitions import PartitionFields, Sums
@@ -306,9 +307,5 @@ def blocks(rows: RowReader, table: int | None) -> list[BlocksRow]:
         found = [] if data is None else [(key, data)]
     else:
         found = []
-    return [block_row(last_number(key), read_blocks(data)) for key, data in found]
-
-
-def block_row(table: int, fields: BlockFields) -> BlocksRow:
-    """Return the blocks of a table."""
-    return BlocksRow(table, fields.blocks, fields.size, fields.rows, fields.since)
+    every = ((last_number(key), read_blocks(data)) for key, data in found)
+    return [BlocksRow(number, at.blocks, at.size, at.rows, at.since) for number, at in every]

@@ -1,8 +1,6 @@
 """Reads from a state in memory: folds a log when asked, keeps all of it, and forgets nothing.
 
-For tests of code that uses a ledger: there is no store, no follower and no delay. It costs memory
-and time that grow with the log, so it is no place to read a real ledger from; the rows that
-`projections` keep are.
+For tests: there is no store, no follower and no delay. Memory and time grow with the log.
 """
 
 from collections.abc import Iterable, Sequence
@@ -113,7 +111,7 @@ class StateReads(Reads):
 
     @in_turn
     def mappings(self, table: int) -> Sequence[MappingRow]:
-        return self._mapped(self._table(table).table)
+        return moments.mapped_in(self._fold, self._table(table).table)
 
     @in_turn
     def table(self, table: int) -> TableRow | None:
@@ -332,8 +330,7 @@ class StateReads(Reads):
     @in_turn
     def anomalies(self, table: int | None, limit: int, *, after: int = 0) -> Sequence[AnomalyRow]:
         found = self._now().files.anomalies
-        meant = (row for row in found if table in (None, row.table) and row.position > after)
-        return list(islice(meant, limit))
+        return [row for row in found if table in (None, row.table) and row.position > after][:limit]
 
     @in_turn
     def blocks(self, table: int | None = None) -> Sequence[BlocksRow]:
@@ -370,12 +367,11 @@ class StateReads(Reads):
             raise ReaderBehindError(applied, position, 0)
         return position
 
-    def _mapped(self, table: int) -> list[MappingRow]:
-        return moments.mapped_in(self._fold, table)
-
     def _write_ids(self, row: TableRow, txns: ValidTxnList) -> ValidWriteIdList:
         name = f"{row.catalog}.{row.name}"
-        return valid_write_ids(name, txns, self._mapped(row.table), row.last_write_id)
+        return valid_write_ids(
+            name, txns, moments.mapped_in(self._fold, row.table), row.last_write_id
+        )
 
     def _as_of(self, table: int, position: int | None, version: int | None) -> tuple[TableRow, int]:
         place, row = self._applied(position), self._table(table)
@@ -396,9 +392,9 @@ class StateReads(Reads):
 
     def _txn(self, txn: int) -> TxnRow | None:
         still_open = self._fold.state.txns.open.get(txn)
-        if still_open is None:
-            return self._fold.ended_txns.get(txn)
-        return self._fold.txn_row(still_open, End("open", parts=open_parts(still_open)))
+        if still_open is not None:
+            return self._fold.txn_row(still_open, End("open", parts=open_parts(still_open)))
+        return self._fold.ended_txns.get(txn)
 
     def _rows_of(self, txns: Iterable[int]) -> list[TxnRow]:
         return [row for row in map(self._txn, txns) if row is not None]

@@ -19,6 +19,7 @@ from ledger.cli.reading import (
     known_table,
     reading,
     time_of,
+    version_at,
     when,
 )
 from ledger.cli.tables.anomalies import counted, counts_shown
@@ -387,17 +388,3 @@ def condition_at(reads: Reads, row: TableRow, at: Moment, where: str | None) -> 
     if at.version is not None:
         position = position_of_version(reads, row.table, at.version)
     return TableSnapshot(reads, row, position).condition(condition_in(where)).to_wire()
-
-
-def version_at(reads: Reads, row: TableRow, at: int, said: str) -> VersionRow:
-    """Return the version a table had at a time, `said` in words; end the command if it had none.
-
-    `version_row` takes 0 for no time, so times up to 0 are answered here.
-    """
-    found = reads.version_row(row.table, at=at) if at > 0 else None
-    if found is None:
-        raise Stopped(
-            f"table {row.name} had no version at {said}; see lakeledger table history",
-            ExitCode.NOT_FOUND,
-        )
-    return found

@@ -43,7 +43,7 @@ class AddFile(NamedTuple):
     deletion vector, "" = no vector; path and vector together identify a live file.
     `deletion_vector` has the place of that vector. It, the tags, `base_row_id` and `row_version`
     (the default row commit version) are as in Delta. `rows` are the rows themselves, as
-    `ledger.files.blocks` makes them, if the log holds them and no file does.
+    `ledger.files.rows.blocks` makes them, if the log holds them and no file does.
     """
 
     path: str

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from ledger.log.wire.file_list import AddFile
 from ledger.statements.marking import ChangedFiles
-from ledger.statements.optimizing import chosen, groups, rewritten, within, written_anew
+from ledger.statements.rewrites.optimizing import chosen, groups, rewritten, within, written_anew
 from ledger.statements.target import StatementTable
 
 

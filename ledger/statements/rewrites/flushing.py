@@ -4,7 +4,7 @@ from ledger.files.data_files import TARGET_BYTES
 from ledger.log.wire.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.statements.marking import ChangedFiles
-from ledger.statements.optimizing import RewrittenFiles, chosen, rewritten
+from ledger.statements.rewrites.optimizing import RewrittenFiles, chosen, rewritten
 from ledger.statements.target import StatementTable
 
 FLUSH = "FLUSH"

@@ -1,0 +1,1 @@
+"""Statements that put the same rows into other files."""
