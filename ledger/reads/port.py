@@ -12,9 +12,9 @@ from typing import Protocol
 from ledger.core.commands import Domain, TableDefinition
 from ledger.core.commands import Protocol as TableProtocol
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.reads.blocks import BlocksRow
 from ledger.reads.metadata import MetadataReads
 from ledger.reads.namespaces import NamespaceRow
+from ledger.reads.row_counts import BlocksRow
 from ledger.reads.rows import (
     AnomalyRow,
     AppRow,

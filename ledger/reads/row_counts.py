@@ -1,4 +1,4 @@
-"""How many rows a commit changed: counted by its statements, and kept with its version.
+"""How many rows a commit changed, by its statements, and how many rows of a table lie in the log.
 
 The record of a commit has the counts as Delta's `operationMetrics`, so a published log has them in
 its commitInfo.
@@ -13,6 +13,20 @@ METRICS: Final = "operationMetrics"
 INSERTED: Final = "numInsertedRows"
 UPDATED: Final = "numUpdatedRows"
 DELETED: Final = "numDeletedRows"
+
+
+class BlocksRow(NamedTuple):
+    """The rows of a table that lie in the log: in how many blocks, their bytes, their number.
+
+    `since` is the time of the ledger in milliseconds from which on there were some, or at which
+    some last went into files.
+    """
+
+    table: int
+    blocks: int
+    size: int
+    rows: int
+    since: int
 
 
 class ChangedRows(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from ledger.core.limits import HASH_BYTES
 from ledger.core.partitions.names import Values
 from ledger.log.wire.file_extras import Tags
-from ledger.reads.blocks import BlocksRow
+from ledger.reads.row_counts import BlocksRow
 from ledger.reads.rows import AnomalyRow, FileRow, PartitionRow, TableRow
 from projections.reads.lookups import is_row_number
 from projections.reads.partition_lookups import KnownValues, partition_row, partitions

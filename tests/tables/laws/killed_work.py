@@ -19,7 +19,8 @@ from ledger.client import Ledger
 from ledger.config.settings import SequencerSettings
 from ledger.files import data_files, storage, written_files
 from ledger.snapshot import scan
-from ledger.statements import deleting, inserting, merging, optimizing, updating
+from ledger.statements import deleting, inserting, merging, updating
+from ledger.statements.rewrites import flushing, optimizing
 from ledger.tables import appending, vacuum
 from ledger.testing import InMemoryLedger
 from tests.tables.laws import kept_log
@@ -30,7 +31,7 @@ COLUMNS: Final = [("id", "bigint"), ("p", "int"), ("v", "string")]
 ROWS: Final = [{"id": at, "p": at % 2, "v": f"v{at}"} for at in range(6)]
 NEWS: Final = [{"id": at, "p": at % 3, "v": "new"} for at in range(4, 9)]
 # Loaded before the first child is made, so that no child loads them anew.
-LOADED: Final = (appending, scan, deleting, inserting, merging, optimizing, updating)
+LOADED: Final = (appending, scan, deleting, flushing, inserting, merging, optimizing, updating)
 WATCHED: Final = {each.__file__ for each in (written_files, data_files, storage, vacuum, kept_log)}
 
 
