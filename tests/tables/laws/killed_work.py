@@ -30,13 +30,14 @@ ALERT: Final = SequencerSettings(suspect_s=0.01, jitter_s=0.01)
 COLUMNS: Final = [("id", "bigint"), ("p", "int"), ("v", "string")]
 ROWS: Final = [{"id": at, "p": at % 2, "v": f"v{at}"} for at in range(6)]
 NEWS: Final = [{"id": at, "p": at % 3, "v": "new"} for at in range(4, 9)]
+WAITING: Final = [{"id": at, "p": at % 2, "v": f"v{at}"} for at in range(10, 14)]
 # Loaded before the first child is made, so that no child loads them anew.
 LOADED: Final = (appending, scan, deleting, flushing, inserting, merging, optimizing, updating)
 WATCHED: Final = {each.__file__ for each in (written_files, data_files, storage, vacuum, kept_log)}
 
 
 def made(ledger: Ledger, folder: Path) -> None:
-    """Make the table with files of several commits, some of them removed."""
+    """Make the table with files of several commits, some of them removed, and rows in the log."""
     ledger.create_table(TABLE, COLUMNS, partition_columns=["p"], location=folder / "table")
     for row in ROWS:
         ledger.append(TABLE, [row])
@@ -44,6 +45,10 @@ def made(ledger: Ledger, folder: Path) -> None:
         txn.insert(TABLE, [{"id": 99, "p": 1, "v": "gone"}])
     with ledger.transaction() as txn:
         txn.delete(TABLE, "id = 99")
+    ledger.alter_table(TABLE, properties={"lakeledger.inline": "on"})
+    for row in WAITING:
+        ledger.append(TABLE, [row])
+    ledger.alter_table(TABLE, properties={"lakeledger.inline": "off"})
 
 
 def inserted(ledger: Ledger, _: Path) -> None:
@@ -84,6 +89,12 @@ def optimized(ledger: Ledger, _: Path) -> None:
         txn.optimize(TABLE)
 
 
+def flushed(ledger: Ledger, _: Path) -> None:
+    """Put rows of the log into files."""
+    with ledger.transaction() as txn:
+        txn.flush(TABLE)
+
+
 def aborted(ledger: Ledger, _: Path) -> None:
     """Abort a txn that has written rows."""
     txn = ledger.begin()
@@ -104,6 +115,7 @@ WORK: Final[Mapping[str, Callable[[Ledger, Path], None]]] = {
     "changed": changed,
     "overwritten": overwritten,
     "optimized": optimized,
+    "flushed": flushed,
     "aborted": aborted,
     "vacuumed": vacuumed,
 }
