@@ -1,6 +1,7 @@
 """A flusher does what is due, for the tables that need it, and leaves all others alone."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Event as Signal
 from time import monotonic
@@ -36,6 +37,10 @@ class LateClock(SystemClock):
 
     def monotonic_s(self) -> float:
         return super().monotonic_s() + self.ahead_s
+
+
+def kept(ledger: Ledger, clock: SystemClock, settings: FlusherSettings = QUICK) -> Upkeep:
+    return Upkeep(lambda: nullcontext(ledger), settings, clock)
 
 
 def create(ledger: Ledger, folder: Path, name: str = NAME, **properties: str) -> None:
@@ -111,7 +116,7 @@ def test_a_look_flushes_the_tables_whose_rows_are_due(ledger: Ledger, tmp_path: 
     create(ledger, tmp_path, "db.other")
     append(ledger, 3)
     append(ledger, 3, "db.other")
-    upkeep = Upkeep(ledger, QUICK, SystemClock())
+    upkeep = kept(ledger, SystemClock())
     upkeep.look(Signal())
     assert upkeep.flushed == 3
     assert operations(ledger)[0] == "FLUSH"
@@ -124,7 +129,7 @@ def test_few_rows_go_into_files_once_they_are_old(ledger: Ledger, tmp_path: Path
     create(ledger, tmp_path)
     append(ledger, 1)
     clock = LateClock(25)
-    upkeep = Upkeep(ledger, QUICK, clock)
+    upkeep = kept(ledger, clock)
     upkeep.look(Signal())
     assert upkeep.flushed == 0
     clock.ahead_s = 31
@@ -151,7 +156,7 @@ def test_a_dropped_table_is_left_alone(ledger: Ledger, tmp_path: Path) -> None:
     create(ledger, tmp_path)
     append(ledger, 2)
     ledger.drop_table(NAME)
-    upkeep = Upkeep(ledger, QUICK, LateClock(60))
+    upkeep = kept(ledger, LateClock(60))
     upkeep.look(Signal())
     assert upkeep.flushed == 0
 
@@ -160,7 +165,7 @@ def test_two_flushers_beside_a_writer_lose_no_row(memory: InMemoryLedger, tmp_pa
     one, two = memory.connect(), memory.connect()
     writer = memory.connect()
     create(writer, tmp_path, **{"lakeledger.flush.rows": "1", "lakeledger.rows": "marks"})
-    several = [Upkeep(one, QUICK, SystemClock()), Upkeep(two, QUICK, SystemClock())]
+    several = [kept(each, SystemClock()) for each in (one, two)]
     for key in range(12):
         writer.append(NAME, [{"id": key, "kind": "a"}])
         if key % 3 == 2:
@@ -181,7 +186,7 @@ def test_a_table_that_cannot_be_flushed_is_told_of_once(
     append(ledger, 1, "db.other")
     (tmp_path / NAME).write_text("no folder")
     clock = LateClock(31)
-    upkeep = Upkeep(ledger, QUICK, clock)
+    upkeep = kept(ledger, clock)
     for _ in range(3):
         upkeep.look(Signal())
         clock.ahead_s += 31
@@ -199,7 +204,7 @@ def test_a_maintained_table_gets_larger_files_and_loses_old_ones(
     append(ledger, 8)
     append(ledger, 8, "db.other")
     clock = LateClock()
-    upkeep = Upkeep(ledger, settings, clock)
+    upkeep = kept(ledger, clock, settings)
     upkeep.look(Signal())
     assert operations(ledger)[0] == "OPTIMIZE"
     assert len(ledger.read(NAME)) == 1
@@ -219,7 +224,7 @@ def test_a_maintained_table_gets_larger_files_and_loses_old_ones(
 def test_few_small_files_of_a_maintained_table_stay(ledger: Ledger, tmp_path: Path) -> None:
     create(ledger, tmp_path, **{"lakeledger.inline": "off", "lakeledger.maintain": "on"})
     append(ledger, 7)
-    upkeep = Upkeep(ledger, QUICK, SystemClock())
+    upkeep = kept(ledger, SystemClock())
     upkeep.look(Signal())
     assert upkeep.compacted == 0
     assert len(ledger.read(NAME)) == 7
@@ -234,7 +239,7 @@ def test_worn_files_of_a_maintained_table_are_written_anew(ledger: Ledger, tmp_p
     ledger.append(NAME, [{"id": key, "kind": "a"} for key in range(100)])
     ledger.run(lambda txn: txn.delete(NAME, "id < 50"))
     assert [file.vector for file in ledger.read(NAME)] != [""]
-    Upkeep(ledger, QUICK, SystemClock()).look(Signal())
+    kept(ledger, SystemClock()).look(Signal())
     assert [file.vector for file in ledger.read(NAME)] == [""]
     assert ledger.scan(NAME).count() == 50
 

@@ -1,6 +1,7 @@
 """The command `serve flusher`: it looks after tables until it is stopped."""
 
-from contextlib import ExitStack, closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from threading import Event as Signal
 from typing import Annotated
 
@@ -15,7 +16,6 @@ from ledger.clock import SystemClock
 from ledger.config.config import Loaded, load
 from ledger.log.kafka.log import KafkaLog
 from ledger.log_lines import LogLines
-from ledger.reads.port import Reads
 from ledger.upkeep.upkeep import Upkeep
 from projections.errors import StoreMissingError
 
@@ -42,34 +42,38 @@ def serve_flusher(
     kafka, found = loaded.required("bootstrap"), loaded.settings
     client = found.client()
 
-    def run(stop: Signal) -> None:
-        with closing(KafkaLog(kafka, found.ledger, client=client)) as log:
-            wait_for_broker(log)
-        reads = opened_when_there(loaded, stop)
-        if reads is None:
-            return
-        with ExitStack() as own:
-            own.callback(reads.close)
-            connection = Ledger.connect(
+    @contextmanager
+    def connect() -> Iterator[Ledger]:
+        with (
+            closing(opened_reads(loaded)) as reads,
+            Ledger.connect(
                 kafka,
                 found.ledger,
                 reads=reads,
                 client=client,
                 application="lakeledger flusher",
                 timeout_s=ANSWER_S,
-            )
-            own.callback(connection.close)
+            ) as connection,
+        ):
+            yield connection
+
+    def run(stop: Signal) -> None:
+        with closing(KafkaLog(kafka, found.ledger, client=client)) as log:
+            wait_for_broker(log)
+        if are_rows_there(loaded, stop):
             log_lines.info("looking after tables")
-            Upkeep(connection, found.flusher, SystemClock()).run(stop)
+            Upkeep(connect, found.flusher, SystemClock()).run(stop)
 
     run_role("flusher", run, with_parent=with_parent, output=output)
 
 
-def opened_when_there(loaded: Loaded, stop: Signal) -> Reads | None:
-    """Return the rows as soon as a follower has begun them, None if the role is stopped before."""
-    while True:
+def are_rows_there(loaded: Loaded, stop: Signal) -> bool:
+    """Wait until a follower has begun the rows; False if the role is stopped before."""
+    while not stop.is_set():
         try:
-            return opened_reads(loaded)
+            opened_reads(loaded).close()
         except StoreMissingError:
-            if stop.wait(ROWS_S):
-                return None
+            stop.wait(ROWS_S)
+        else:
+            return True
+    return False
