@@ -11,9 +11,10 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import ConflictError
+from ledger.statements.rewrites.flushing import FLUSH
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction
-from tests.tables.laws.history import History, Seen, replayable
+from tests.tables.laws.history import History, OpenTxn, Seen, replayable
 from tests.tables.laws.model import TableModel
 from tests.tables.laws.test_histories import check_changes, check_conditions, check_scan, check_sql
 
@@ -30,11 +31,13 @@ class FlushedHistory(History):
     def __init__(self, ledger: Ledger, other: Ledger, folder: Path, seed: int) -> None:
         self.other = other
         self.flushing: list[Transaction] = []
+        self.grains: list[str] = []
         super().__init__(ledger, folder, seed)
 
     def drawn_table(self) -> tuple[TableModel, dict[str, str]]:
         model, properties = super().drawn_table()
         grain = self.rng.choice(["marks", "rewrite"])
+        self.grains.append(grain)
         return model, {**properties, "lakeledger.inline": "on", "lakeledger.rows": grain}
 
     def _step(self, *, may_run: bool = True) -> None:
@@ -56,6 +59,15 @@ class FlushedHistory(History):
             self.outcomes["killed"] += 1
             return
         self.end_flush(txn)
+
+    def lost(self, mine: OpenTxn, error: ConflictError) -> None:
+        """Assert that no statement loses to a flush where rows are the grain."""
+        evidence = error.evidence
+        if evidence is None or evidence.winner.operation != FLUSH:
+            return
+        self.outcomes["lost to a flush"] += 1
+        grain = self.grains[list(self.numbers).index(evidence.table)]
+        assert grain == "rewrite", f"{mine.txn.id} lost to a flush: {evidence}"
 
     def end_flush(self, txn: Transaction) -> None:
         """Commit a flush: it changes no row, whatever came between."""
