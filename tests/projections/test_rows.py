@@ -11,12 +11,12 @@ from msgspec.structs import fields
 from projections.fold.fold import PROJECTIONS
 from projections.rows.keys import Fields, read_value
 from projections.rows.projection import EVERY
-from projections.rows.tables import partitions
+from projections.rows.tables import blocks, partitions
 
 ROWS: Final = "projections.rows."
 KINDS: Final = [
     kind
-    for module in (*PROJECTIONS, partitions)
+    for module in (*PROJECTIONS, blocks, partitions)
     for kind in vars(module).values()
     if isinstance(kind, type) and issubclass(kind, Fields) and kind is not Fields
 ]
