@@ -21,6 +21,7 @@ from ledger.core.predicates.tree import of_wire
 from ledger.errors import UnreadableTableError
 from ledger.expressions.bounds import file_may_hold
 from ledger.files.storage import places_of, storage_at
+from ledger.log.wire.file_extras import BLOCK
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, Reads
 from ledger.snapshot.table_snapshot import TableSnapshot
@@ -71,6 +72,9 @@ def looked_for(spark: SparkSession, location: str, files: Sequence[FileRow]) -> 
     Raises UnreadableTableError for a file that is missing, or exists at two of its paths, for two
     paths of one file, and for a path that Hadoop cannot search.
     """
+    in_log = [file for file in files if file.rows]
+    yield from (FoundFile(file, f"{BLOCK}/{file.path.removeprefix(BLOCK)}") for file in in_log)
+    files = [file for file in files if not file.rows]
     places = [[*map(hadoop, places_of(location, file.path))] for file in files]
     looks = found_at(spark, [place for each in places for place in each])
     there = [[*filter(None, islice(looks, len(each)))] for each in places]

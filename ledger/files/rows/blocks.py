@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
+from pyarrow import parquet as pq
 
 from ledger.errors import UnreadableTableError
 from ledger.files.rows.parquet_rows import blank
@@ -46,6 +47,13 @@ def rows_of_block(path: str, block: bytes) -> pa.RecordBatch:
 def head_of(block: bytes) -> bytes:
     """Return the message of its schema, with which a block begins."""
     return block[: HEAD_BYTES + int.from_bytes(block[4:HEAD_BYTES], "little")]
+
+
+def parquet_of(path: str, block: bytes) -> bytes:
+    """Return the rows of a block as a file of Parquet, for readers that know no other format."""
+    rows, out = pa.Table.from_batches([rows_of_block(path, block)]), pa.BufferOutputStream()
+    pq.write_table(rows, out, store_schema=False)
+    return bytes(out.getvalue())
 
 
 @lru_cache(SCHEMAS_KNOWN)

@@ -22,7 +22,9 @@ from ledger.expressions.bounds import file_may_hold
 from ledger.expressions.build import Expression, condition_in
 from ledger.files.deletion_vectors import deleted_rows, portable
 from ledger.files.file_columns import name_then, type_then
+from ledger.files.rows.blocks import parquet_of
 from ledger.files.storage import Storage, places_of, storage_at
+from ledger.log.wire.file_extras import BLOCK
 from ledger.reads.rows import FileRow
 from ledger.snapshot.as_of import known_row
 from ledger.snapshot.reading import TableFiles
@@ -139,7 +141,7 @@ def in_groups(
     """Return files as an answer: files with the same names for the columns make a group.
 
     Files with a deletion vector have groups of their own, since such a file is read whole. For one
-    of them `storage` is asked.
+    of them `storage` is asked. Rows in the log come with the answer, as Parquet in base 64.
 
     `values` has for each file the values of the schema's partition columns, by default those in its
     own partition, which must have these columns. `beside` has further constants of its rows.
@@ -147,6 +149,7 @@ def in_groups(
     constants_at: dict[tuple[str | None, ...], int] = {}
     groups: dict[tuple[bool, tuple[NameInFiles, ...]], int] = {}
     deleted: dict[int, str] = {}
+    blocks: dict[int, str] = {}
     value_of, group_of, sizes = [], [], []
     check_names(schema)
     for place, each in enumerate(kept):
@@ -160,7 +163,10 @@ def in_groups(
         value_of.append(constants_at.setdefault(constants, len(constants_at)))
         group = place in deleted, names_in(schema, written)
         group_of.append(groups.setdefault(group, len(groups)))
-        sizes.append(size(each))
+        data = parquet_of(each.path, each.rows) if each.rows else b""
+        if data:
+            blocks[place] = b64encode(data).decode()
+        sizes.append(len(data) or size(each))
     return {
         "paths": paths,
         "sizes": sizes,
@@ -169,6 +175,7 @@ def in_groups(
         "groups": [list(names) for _, names in groups],
         "marked": [is_marked for is_marked, _ in groups],
         "deleted": deleted,
+        "blocks": blocks,
         "vectors": {place: kept[place].vector for place in deleted},
         "group_of": group_of,
     }
@@ -242,6 +249,8 @@ def ids_of(schema: TableSchema) -> Sequence[tuple[int, str]]:
 
 def hadoop_path(storage: Storage, file: FileRow) -> str:
     """Return the path of a file as Hadoop takes it, which has no escapes."""
+    if file.rows:
+        return f"{BLOCK}/{file.path.removeprefix(BLOCK)}"
     places = places_of(storage.location, file.path)
     return hadoop(places[0] if len(places) == 1 else storage.place(file.path))
 

@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Spark's readers of files. Of a file that is gone Spark says to refresh the table, which cannot
+ * Spark's readers of files, and of rows in the log. Of a file that is gone Spark says to refresh the table, which cannot
  * help: the ledger names the file.
  */
 public class FileReaders implements PartitionReaderFactory {
@@ -20,11 +20,13 @@ public class FileReaders implements PartitionReaderFactory {
     }
 
     public PartitionReader createReader(InputPartition partition) {
-        return new Named(inner.createReader(partition));
+        LoggedRows.Opened files = LoggedRows.open(partition);
+        return new Named(inner.createReader(files.part), files);
     }
 
     public PartitionReader createColumnarReader(InputPartition partition) {
-        return new Named(inner.createColumnarReader(partition));
+        LoggedRows.Opened files = LoggedRows.open(partition);
+        return new Named(inner.createColumnarReader(files.part), files);
     }
 
     public boolean supportColumnarReads(InputPartition partition) {
@@ -33,9 +35,11 @@ public class FileReaders implements PartitionReaderFactory {
 
     static class Named implements PartitionReader {
         private final PartitionReader inner;
+        private final LoggedRows.Opened files;
 
-        Named(PartitionReader inner) {
+        Named(PartitionReader inner, LoggedRows.Opened files) {
             this.inner = inner;
+            this.files = files;
         }
 
         public boolean next() throws IOException {
@@ -65,7 +69,11 @@ public class FileReaders implements PartitionReaderFactory {
         }
 
         public void close() throws IOException {
-            inner.close();
+            try {
+                inner.close();
+            } finally {
+                files.close();
+            }
         }
     }
 }

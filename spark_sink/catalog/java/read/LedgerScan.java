@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
@@ -176,7 +175,7 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         StructType data = renamed(table.data, files, group);
         Seq none = Scala.seq(new ArrayList());
         return new ParquetScan(
-            inner.sparkSession(), new Configuration(inner.hadoopConf()), files, data, data,
+            inner.sparkSession(), LoggedRows.known(inner.hadoopConf()), files, data, data,
             table.constants, new Filter[0], options(), inner.pushedAggregate(), none, none,
             inner.pushedVariantExtractions());
     }
@@ -187,7 +186,7 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
             && String.join("", files.types(group)).isEmpty();
         return new ParquetScan(
             inner.sparkSession(),
-            new Configuration(inner.hadoopConf()),  // The reader keeps its columns in there.
+            LoggedRows.known(inner.hadoopConf()),  // The reader keeps its columns in there.
             files.of(group),
             same ? inner.dataSchema() : renamed(inner.dataSchema(), files, group),
             same ? valued(inner.readDataSchema()) : renamed(inner.readDataSchema(), files, group),

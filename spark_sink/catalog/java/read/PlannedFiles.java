@@ -269,12 +269,17 @@ class PlannedFiles extends PartitioningAwareFileIndex {
         return (String) vectors.getOrDefault(path, "");
     }
 
-    /** What a file carries to its readers: the numbers of its deleted rows. */
+    /** What a file carries to its readers: the numbers of its deleted rows, and rows in the log. */
     Map beside(int place) {
         HashMap said = new HashMap();
-        JsonNode deleted = Json.at(Json.at(answer(), "deleted"), String.valueOf(place));
-        if (deleted.isTextual()) said.put(DeletedRows.DELETED, deleted.asText());
+        put(said, DeletedRows.DELETED, "deleted", place);
+        put(said, LoggedRows.ROWS, "blocks", place);
         return Scala.map(said);
+    }
+
+    private void put(HashMap said, String name, String key, int place) {
+        JsonNode text = Json.at(Json.at(answer(), key), String.valueOf(place));
+        if (text.isTextual()) said.put(name, text.asText());
     }
 
     /** The paths of files whose constant has one of some values. */
