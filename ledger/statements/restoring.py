@@ -2,6 +2,7 @@
 
 A file that has its columns under the names of that version comes back as it is. Any other file is
 written anew, since a reader looks for a column by the names of the time when the file was added.
+Rows in the log come back as a file if the table has no rows there any more.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -76,7 +77,8 @@ def is_of_schema(table: StatementTable, then: TableSnapshot, file: FileRow) -> b
     """Return whether a file has the columns of a table as a file that is written now has them."""
     schema = then.schema_of(file)
     is_divided_alike = list(schema.partition_columns) == list(table.schema.partition_columns)
-    return is_divided_alike and has_names_of(schema, table.schema)
+    is_in_place = bool(table.schema.inline) or not file.rows
+    return is_in_place and is_divided_alike and has_names_of(schema, table.schema)
 
 
 def rows_of(table: StatementTable, then: TableSnapshot, files: Sequence[FileRow]) -> Iterator[Any]:

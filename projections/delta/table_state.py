@@ -11,6 +11,7 @@ from ledger.core.state.traits import DEFAULT_PROTOCOL
 from ledger.definitions.locations import as_stored
 from ledger.delta.schema import partition_keys
 from ledger.iceberg.imports.report import ICEBERG_APPS
+from ledger.log.wire.file_extras import is_block
 from ledger.log.wire.file_list import FileList, RemoveFile
 from ledger.log.wire.inline_vectors import loosened, with_rows
 from ledger.properties.column_mapping import is_published
@@ -109,6 +110,8 @@ class PublishedState(Fields, dict=True):
         self.changed: dict[FileKey, None] = {}
         # The vector of each live path that has one, made when the first mark needs it.
         self._vectors: dict[str, str] | None = None
+        # The live rows in the log, and some that were, from the first question about them on.
+        self._blocks: set[FileKey] | None = None
 
     def take(self, version: CommittedVersion) -> list[Action]:
         """Apply the next version, and return its actions for files, domains and applications.
@@ -126,10 +129,20 @@ class PublishedState(Fields, dict=True):
         except UnpublishableError as error:
             self.reason = self.reason or str(error)
             return []
+        if self._blocks is not None:
+            self._blocks.update(key for key in self.changed if is_block(key[0]))
         return actions
 
     def reason_against_files(self) -> str:
         """Return why readers would not find the values of some live files, "" if they would."""
+        if self._blocks is None:
+            self._blocks = {key for key in self.live if is_block(key[0])}
+        self._blocks &= self.live.keys()
+        if self._blocks:
+            return (
+                f"version {self.version} has rows in the log, where Delta's readers do not find "
+                "them; write them into files, as OPTIMIZE does"
+            )
         unreadable = [each for each in self.eras if not each.is_readable]
         if not unreadable:
             return ""

@@ -102,3 +102,23 @@ def test_optimized_before(lake: PublishedLake) -> None:
     switch_on(lake)
     assert not is_mapped(lake.ledger.table("t").definition)
     check(lake)
+
+
+def test_rows_in_the_log_are_written_into_files_before(lake: PublishedLake) -> None:
+    """No log begins without their rows, and none that it began loses one later."""
+    lake.ledger.alter_table("t", properties={"lakeledger.inline": "on"})
+    lake.ledger.append("t", [{"id": 3, "day": 1, "text": "c"}])
+    assert any(file.rows for file in lake.ledger.scan("t").files)
+    held = lake.ledger.table("t").version
+    lake.ledger.alter_table("t", unset=["lakeledger.inline"], properties=PUBLISHED)
+    lake.publish()
+    (stopped,) = lake.publisher.stopped.values()
+    assert "rows in the log" in stopped.reason
+    assert not list((lake.folder / "t").glob("_delta_log/*"))
+    lake.ledger.optimize("t")
+    lake.note()
+    lake.ledger.restore("t", version=held)
+    lake.note()
+    assert not any(file.rows for file in lake.ledger.scan("t").files)
+    assert sorted(lake.ledger.scan("t").to_arrow()["id"].to_pylist()) == [1, 2, 3]
+    check(lake)
