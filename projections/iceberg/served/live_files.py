@@ -21,6 +21,7 @@ from projections.iceberg.served.numbers import UnservableError, first_rows_of
 from projections.iceberg.served.own_partitions import own_partition
 from projections.iceberg.served.shapes import TableShapes
 
+IN_LOG: Final = "it has rows in the log, where no reader of files finds them: write them into files with OPTIMIZE"
 JUDGED_MAX: Final = 256
 """So many commits of other programs are judged by a file of theirs when a table is first loaded."""
 
@@ -69,7 +70,8 @@ class ServedFiles:
         totals: the sums of both.
         shapes_used: how many files were added under a shape, by its number and whether the files
             are another program's, which may know columns by name alone.
-        odd_ids: why files of other programs cannot be read by their ids, by path.
+        problems: why files cannot be read, by path: rows in the log, and files of other programs
+            that have odd ids.
     """
 
     def __init__(self, shapes: TableShapes, *, has_row_ids: bool) -> None:
@@ -78,7 +80,7 @@ class ServedFiles:
         self._by_path: dict[str, ServedFile] = {}
         self._storages: dict[str, Storage] = {}
         self._judged: set[int] = set()
-        self.odd_ids: dict[str, str] = {}
+        self.problems: dict[str, str] = {}
         self.data: Chunks[DataEntry] = Chunks()
         self.deletes: Chunks[DeletesEntry] = Chunks()
         self.totals = Totals()
@@ -173,14 +175,14 @@ class ServedFiles:
         own = own_partition(row.tags)
         if own is not None:
             shape = self._shapes.divided(shape, own)
-        by_name = not with_ids and is_foreign(row.path)
+        by_name = not with_ids and not row.rows and is_foreign(row.path)
         if by_name and origin.version not in self._judged and len(self._judged) < JUDGED_MAX:
             # Files of one commit are mostly of one writer.
             self._judged.add(origin.version)
             definition = self._shapes.at(origin.position).definition
             problem = problem_of_ids(row, definition, self._storage(definition))
             if problem:
-                self.odd_ids[row.path] = problem
+                self.problems[row.path] = problem
         return DataEntry(
             origin.version,
             row.path,
@@ -205,12 +207,14 @@ class ServedFiles:
             version = self._shapes.at(row.added).shape.format_version
             kind = (entry.kind, version)
             deletes = DeletesEntry(row.version, row.path, kind, entry.shape, row, version)
+        if row.rows:
+            self.problems[row.path] = IN_LOG
         self._by_path[row.path] = ServedFile(entry, deletes, row)
         self.shapes_used[entry.shape, entry.is_foreign] += 1
 
     def _take(self, path: str) -> ServedFile:
         found = self._by_path.pop(path)
-        self.odd_ids.pop(path, None)
+        self.problems.pop(path, None)
         used = found.entry.shape, found.entry.is_foreign
         self.shapes_used[used] -= 1
         if not self.shapes_used[used]:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from ledger.iceberg.manifests.avro_schemas import SEQUENCES_FROM
+from ledger.log.wire.file_extras import is_block
 from ledger.reads.port import VersionRow
 from projections.iceberg.served.chunks import Added, Chunk, Chunks, Entry
 from projections.iceberg.served.entries import DataEntry, DeletesEntry, VersionChange, by_kind
@@ -64,7 +65,7 @@ class ServedSnapshot:
         self.deletes: Chunks[DeletesEntry] = files.deletes
         self.totals: Totals = files.totals
         self.used = frozenset(files.shapes_used)
-        self._odd_ids = next(iter(files.odd_ids.values()), "")
+        self._of_files = next(iter(files.problems.values()), "")
         text = folder_text(location_of(shown.definition))
         origin = Added(number, sequence, shown.shape.format_version, text)
         mark_added(self.data, self.version, change.added, origin)
@@ -84,19 +85,19 @@ class ServedSnapshot:
 
     @cached_property
     def removed(self) -> Sequence[Chunk[DataEntry]]:
-        """The data files that it removed."""
-        return by_kind(self.change.removed)
+        """The data files that it removed; rows in the log were no file of any manifest."""
+        return by_kind([each for each in self.change.removed if not is_block(each.path)])
 
     @cached_property
     def deletes_removed(self) -> Sequence[Chunk[DeletesEntry]]:
         """The deletes that no longer hold, because others replace them or the data file went."""
-        return by_kind(self.change.deletes_removed)
+        return by_kind([each for each in self.change.deletes_removed if not is_block(each.path)])
 
     def problem(self, shapes: TableShapes, reading: Shown) -> str:
         """Return why its files cannot be read rightly under a shape, "" if they can."""
         own = self.shown.shape
-        if self._odd_ids:
-            return self._odd_ids
+        if self._of_files:
+            return self._of_files
         if own.format_version < SEQUENCES_FROM and self.totals.deletes:
             return "format 1 has no deleted rows within files: write them anew with OPTIMIZE"
         for number, is_foreign in sorted(self.used):

@@ -152,6 +152,7 @@ def test_a_namespace_that_is_not_there(client: RestClient) -> None:
         ({"name": "t", "schema": SCHEMA, "location": "/etc/lake"}, "below the warehouse"),
         ({"name": "t", "schema": SCHEMA, "properties": {"a": None}}, "must be a text"),
         ({"name": "t", "schema": SCHEMA, "properties": {"format-version": "9"}}, "2 or 3"),
+        ({"name": "t", "schema": SCHEMA, "properties": {"lakeledger.inline": "on"}}, "must be off"),
         ({"name": "t", "schema": SCHEMA, "partition-spec": {"fields": [{}]}}, "source-id"),
         ({"name": "t", "schema": {"type": "struct", "fields": [{"id": 1, "name": "x"}]}}, "type"),
     ],

@@ -196,3 +196,36 @@ def test_an_unknown_snapshot_or_field_of_a_plan_is_refused(tmp_path: Path) -> No
             with pytest.raises(IcebergRefusal) as refused:
                 served.plan(request)
             assert refused.value.code == code
+
+
+@pytest.mark.parametrize("rows", ["marks", "rewrite"])
+def test_rows_in_the_log_are_refused_until_they_are_in_files(tmp_path: Path, rows: str) -> None:
+    """Older snapshots with such rows are not listed afterwards, and no manifest names them."""
+    with InMemoryLedger() as memory:
+        ledger = memory.connect()
+        properties = {"lakeledger.inline": "on", "lakeledger.rows": rows}
+        columns = [("id", "BIGINT"), ("text", "STRING")]
+        ledger.create_table("db.t", columns, location=str(tmp_path / "t"), properties=properties)
+        assert tables_of(memory).table(ledger.table("db.t")).snapshots == []
+        kept = tables_of(memory)
+        for number in range(3):
+            ledger.append("db.t", [{"id": number, "text": "a"}, *[{"id": 9, "text": "b"}] * 19])
+            assert "OPTIMIZE" in refusal(memory)
+        ledger.append("db.t", [{"id": number, "text": "x" * 99} for number in range(3_000)])
+        with pytest.raises(IcebergRefusal, match="rows in the log"):
+            kept.table(ledger.table("db.t"))
+        with ledger.transaction() as txn:
+            txn.delete("db.t", "id = 1")
+        assert "OPTIMIZE" in refusal(memory)
+        before = memory.reads.position()
+        ledger.optimize("db.t")
+        wanted = rows_of(ledger.scan("db.t").to_arrow())
+        for tables in (kept, tables_of(memory)):
+            served = tables.table(ledger.table("db.t"))
+            assert len(served.snapshots) == 1
+            assert wanted == rows_of(by_pyiceberg(served.metadata_location, None))
+            assert wanted == rows_of(by_duckdb(served.metadata_location, None))
+        with pytest.raises(IcebergRefusal, match="rows in the log"):
+            kept.table(ledger.table("db.t"), before)
+        for manifest in (tmp_path / "t" / "metadata").glob("*.avro"):
+            assert b"rows:" not in manifest.read_bytes()

@@ -17,6 +17,7 @@ from ledger.iceberg.partitioning import PARTITION_FIELDS, VOID, fields_of_spec, 
 from ledger.iceberg.schemas import DEFAULT_FORMAT, FORMAT_VERSION, FORMATS, columns_of, key_text
 from ledger.iceberg.sort_orders import sort_properties
 from ledger.properties.column_lists import KEY, SORT
+from ledger.properties.known_properties import INLINE
 from projections.iceberg.commits.definitions.schema_changes import (
     check_columns,
     check_new_ids,
@@ -179,7 +180,8 @@ def one_of(several: Sequence[Given], key: str, number: int) -> Given:
 def told_properties(asked: AskedChanges) -> tuple[dict[str, str], dict[str, None]]:
     """Return the properties to set and to unset.
 
-    Raises IcebergRefusal for a property in which the ledger keeps a fact of its own.
+    Raises IcebergRefusal for a property in which the ledger keeps a fact of its own, and for one
+    that would hide rows from the client.
     """
     set_anew, unset = dict(asked.properties), dict(asked.unset)
     version = set_anew.pop(VERSION, None)
@@ -196,6 +198,12 @@ def told_properties(asked: AskedChanges) -> tuple[dict[str, str], dict[str, None
             "versions are deleted by `lakeledger table vacuum` alone"
         )
     set_anew.pop(COLLECTED, None)
+    inline = next((key for key in set_anew if key.lower() == INLINE), None)
+    if inline is not None and set_anew[inline].lower() != "off":
+        raise bad_request(
+            f"{inline} must be off, got {shown(set_anew[inline])}: it puts rows into the log, and "
+            "clients of Iceberg do not find them there"
+        )
     return set_anew, unset
 
 
