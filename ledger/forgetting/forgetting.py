@@ -89,7 +89,7 @@ def forget(
     held.values.files.update(new)
     if kept_by := waits_for_publisher(row):
         return ForgottenRows(counted["rows"], [], counted["version"], kept_by)
-    paths = [file.file.path for file in held.files]
+    paths = [file.file.path for file in held.files if not file.file.rows]
     report = ledger.vacuum(row, older_than_h=older_than_h, only=paths) if paths else ()
     files = [file.path for file in report.files] if report else []
     return ForgottenRows(counted["rows"], files, counted["version"])

@@ -1,12 +1,14 @@
 """Records of the topics, of a backup and of stores of rows: which of them have a forgotten value.
 
+A block is known by its path: like a data file it counts if it has a forgotten row.
+
 Only what is of the table counts. Its other values, such as an id of another table that is the same
 number, tell of no row that was forgotten.
 """
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +23,10 @@ from ledger.log.wire.codec import UnreadableError, decode_command, decode_event
 from ledger.log.wire.file_list import AddFile, RemoveFile, unpack
 
 LISTED_ROW: Final = b"L"
+FILE_ROWS: Final = b"dl"
+"""The first bytes of keys of rows that have what is said of a file, and its rows if it is a block.
+"""
+
 TABLE_ROWS: Final = b"AbBcDdEFGIjJlLmNoOpRSuvwWy"
 PUBLISHED_ROWS: Final = b"cflotw"
 """The first bytes of keys of rows that belong to the table whose number follows."""
@@ -29,18 +35,22 @@ NUMBER_END: Final = 9
 
 
 class HeldRecord(NamedTuple):
-    """A record with a value: its offset, the time in ms, and the position of an event, else 0."""
+    """A record with a value: its offset, the time in ms, and the position of an event, else 0.
+
+    `is_whole` says that it has whole rows.
+    """
 
     offset: int
     at: int
     position: int = 0
+    is_whole: bool = False
 
 
 class RecordSearch:
-    """Looks for the `values` of rows of one table."""
+    """Looks for the `values` of rows of one table, and for the blocks that hold the rows."""
 
-    def __init__(self, values: OwnValues, table: int) -> None:
-        self.values, self._table = values, table
+    def __init__(self, values: OwnValues, table: int, blocks: Collection[str] = ()) -> None:
+        self.values, self._table, self._blocks = values, table, frozenset(blocks)
 
     def holds(self, record: Any) -> bool:  # noqa: PLR0911 - a case for each part
         """Return whether a command, an event or a part of one has a value of the table."""
@@ -50,6 +60,8 @@ class RecordSearch:
                 return own.in_json(record)
             case AddFile() | RemoveFile():
                 stats = record.stats if isinstance(record, AddFile) else ""
+                if self.holds_rows(record):
+                    return True
                 return own.in_values(record.partition or ()) or own.in_file(record.path, stats)
             case AddedRows():
                 names = [column.name for column in record.columns]
@@ -70,11 +82,32 @@ class RecordSearch:
                 return any(map(self.holds, record))
         return False
 
+    def holds_rows(self, record: Any) -> bool:
+        """Return whether a command, an event or a part of one has one of the blocks."""
+        match record:
+            case AddFile():
+                return record.path in self._blocks
+            case Footprint():
+                with suppress(FileListError):
+                    return self.holds_rows(unpack(record.files))
+            case tuple() | list():
+                return any(map(self.holds_rows, record))
+        return False
+
+    def is_block(self, key: bytes, value: bytes) -> bool:
+        """Return whether a row of a store has one of the blocks."""
+        if key[:1] == LISTED_ROW:
+            with suppress(FileListError):
+                return self.holds_rows(unpack(value))
+        return key[:1] in FILE_ROWS and any(path.encode() + b"\0" in key for path in self._blocks)
+
     def held_row(self, key: bytes, value: bytes, kinds: bytes = TABLE_ROWS) -> bool:
         """Return whether a row of a store has a value; rows of `kinds` are of one table."""
         number = int.from_bytes(key[1:NUMBER_END], "big")
         if key[:1] in kinds and number != self._table and len(key) >= NUMBER_END:
             return False
+        if self.is_block(key, value):
+            return True
         if self.values.in_text(key[NUMBER_END:].decode(errors="ignore")):
             return True
         if key[:1] == LISTED_ROW:
@@ -88,7 +121,8 @@ class RecordSearch:
             with suppress(UnreadableError, IncompatibleError):
                 event = decode_event(value)
                 if self.holds(event.body):
-                    yield HeldRecord(offset, at, event.control.position)
+                    is_whole = self.holds_rows(event.body)
+                    yield HeldRecord(offset, at, event.control.position, is_whole)
 
     def in_topic(self, log: Log, topic: Topic) -> Iterator[HeldRecord]:
         """Yield the records of a topic that have a value.
@@ -103,16 +137,17 @@ class RecordSearch:
             case Topic.CHECKPOINTS:
                 yield from self._in_checkpoints(records)
             case _:
-                yield from (
-                    HeldRecord(each.offset, each.timestamp)
-                    for each in records
-                    if self._in_record(topic, each)
-                )
+                for each in records:
+                    yield from self._in_record(topic, each)
 
-    def _in_record(self, topic: Topic, record: Record) -> bool:
+    def _in_record(self, topic: Topic, record: Record) -> Iterator[HeldRecord]:
+        found = HeldRecord(record.offset, record.timestamp)
         if topic is Topic.COMMANDS:
-            return self.holds(decode_command(record.value))
-        return self.held_row(record.key, record.value)
+            command = decode_command(record.value)
+            if self.holds(command):
+                yield found._replace(is_whole=self.holds_rows(command))
+        elif self.held_row(record.key, record.value):
+            yield found
 
     def _in_checkpoints(self, records: Iterator[Record]) -> Iterator[HeldRecord]:
         chunks: dict[bytes, bytes] = {}

@@ -78,7 +78,8 @@ def traces(
     reads: Reads, row: TableRow, held: HeldRows, around: Surroundings, kept_by: str = ""
 ) -> Iterator[HeldPlace]:
     """Yield all places that hold a row or a value; `kept_by` says why old files are still there."""
-    search = RecordSearch(held.values, row.table)
+    blocks = [each.file.path for each in held.files if each.file.rows]
+    search = RecordSearch(held.values, row.table, blocks)
     yield from of_data_files(reads, row, held, kept_by)
     yield from of_topics(search, around)
     for place in around.backups:
@@ -106,23 +107,45 @@ def of_rows(search: RecordSearch, store: RowsHere) -> Iterator[HeldPlace]:
     """Yield a store whose rows have a value, or whose files have one in rows that are deleted."""
     is_published = store.role == PUBLISHER
     kinds = PUBLISHED_ROWS if is_published else TABLE_ROWS
-    if any(search.held_row(key, value, kinds) for key, value in store.rows()):
+    if holds := held_in(search, store.rows(), kinds):
         until = (
             "the publisher has read on, and RocksDB has written its files anew"
             if is_published
-            else f"{FOR_GOOD}: rows keep the statistics of removed files, for the history"
+            else f"{FOR_GOOD}: rows keep removed blocks, and statistics of removed files"
         )
     elif search.values.in_raw(store.folder):
+        holds = VALUES
         until = "RocksDB has written its files anew, in which deleted rows are left"
     else:
         return
-    yield HeldPlace(f"rows of the {store.role}", VALUES, str(store.folder), until)
+    yield HeldPlace(f"rows of the {store.role}", holds, str(store.folder), until)
+
+
+def held_in(search: RecordSearch, rows: Iterable[Row], kinds: bytes) -> str:
+    """Return what rows of a store hold, "" for nothing."""
+    holds = ""
+    for key, value in rows:
+        if search.held_row(key, value, kinds):
+            if search.is_block(key, value):
+                return ROWS
+            holds = VALUES
+    return holds
+
+
+def held_by(found: Iterable[HeldRecord]) -> str:
+    """Return what records hold."""
+    return ROWS if any(each.is_whole for each in found) else VALUES
 
 
 def of_data_files(reads: Reads, row: TableRow, held: HeldRows, kept_by: str) -> Iterator[HeldPlace]:
-    """Yield the stored files with rows, and those that no commit named."""
+    """Yield the stored files with rows, the live blocks, and the files that no commit named."""
     mark = reads.table_mark(row.table)
     for file in held.files:
+        if file.file.rows:
+            if file.is_live:
+                until = "lakeledger table forget takes them from readers, and the log keeps them"
+                yield HeldPlace("rows in the log", ROWS, file.file.path, until)
+            continue
         yield HeldPlace("data file", ROWS, file.file.path, until_gone(file, mark.open, kept_by))
     if held.unknown:
         until = "a vacuum deletes them, once no writer can commit them any more"
@@ -156,7 +179,8 @@ def of_topics(search: RecordSearch, around: Surroundings) -> Iterator[HeldPlace]
             yield unread(place, around.ledger, problem)
             continue
         if found:
-            yield HeldPlace(place, VALUES, places_in(topic, found), until_left(topic, found))
+            where, until = places_in(topic, found), until_left(topic, found)
+            yield HeldPlace(place, held_by(found), where, until)
 
 
 def places_in(topic: Topic, found: Sequence[HeldRecord]) -> str:
@@ -193,18 +217,18 @@ def of_backup(
     if found:
         where = f"{place.path}, positions {ranges(each.position for each in found)}"
         until = f"{FOR_GOOD}: an archive keeps all events from the first one on"
-        yield HeldPlace("archive", VALUES, where, until)
+        yield HeldPlace("archive", held_by(found), where, until)
         yield from left_by_trim(found, around)
     for name in image_names(place):
         image = read_image(place, name)
-        if any(
-            search.held_row(key, value, PUBLISHED_ROWS if part == PUBLICATION else TABLE_ROWS)
+        said = {
+            held_in(search, rows, PUBLISHED_ROWS if part == PUBLICATION else TABLE_ROWS)
             for part in image.sections
             for rows in (*rows_of(place, image, part), [checkpoint_row(place, image, part)])
-            for key, value in rows
-        ):
+        }
+        if holds := next((each for each in (ROWS, VALUES) if each in said), ""):
             until = f"{FOR_GOOD}: later images have the rows of the history too"
-            yield HeldPlace("image", VALUES, f"{place.path}/{name}", until)
+            yield HeldPlace("image", holds, f"{place.path}/{name}", until)
 
 
 def left_by_trim(found: Iterable[HeldRecord], around: Surroundings) -> Iterator[HeldPlace]:
@@ -225,7 +249,7 @@ def left_by_trim(found: Iterable[HeldRecord], around: Surroundings) -> Iterator[
         "segment.bytes, and hold nothing but trimmed records"
     )
     where = f"the broker's files of topic events, positions {ranges(e.position for e in gone)}"
-    yield HeldPlace("trimmed records", VALUES, where, until)
+    yield HeldPlace("trimmed records", held_by(gone), where, until)
 
 
 def of_table_files(held: HeldRows, row: TableRow, around: Surroundings) -> Iterator[HeldPlace]:

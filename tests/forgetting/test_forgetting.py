@@ -13,9 +13,11 @@ from ledger.errors import FilesUnknownError
 from ledger.expressions.parse import parse
 from ledger.forgetting.forgetting import ForgottenRows, forget, look
 from ledger.forgetting.held_rows import HeldRows
-from ledger.forgetting.traces import HeldPlace, Surroundings, traces
+from ledger.forgetting.traces import HeldPlace, Surroundings, ranges, traces
 from ledger.log.memory import MemoryLog
+from ledger.log.port import Topic, records_between
 from ledger.properties.column_lists import SKIPPED
+from tests.forgetting.every_byte import Planted, decoded_event
 
 NAME: Final = "people"
 COLUMNS: Final = [("id", "bigint"), ("name", "string"), ("land", "string")]
@@ -170,3 +172,36 @@ def test_a_table_whose_files_are_not_listed_is_refused(ledger: Ledger, tmp_path:
     ledger.create_table(NAME, COLUMNS, location=tmp_path / NAME, layout="directories")
     with pytest.raises(FilesUnknownError):
         looked(ledger)
+
+
+@pytest.mark.parametrize("properties", [{}, MARKS])
+def test_rows_in_the_log_leave_readers_and_are_reported(
+    ledger: Ledger, log: MemoryLog, tmp_path: Path, properties: dict[str, str]
+) -> None:
+    """No file is there to delete: what has the block is named, with whole rows."""
+    ledger.create_table(
+        NAME, COLUMNS, location=tmp_path / NAME, properties={"lakeledger.inline": "on"} | properties
+    )
+    ledger.append(NAME, [PERSON, *OTHERS])
+    added = ledger.history(NAME)[0].position
+    ledger.update(NAME, {"land": "'FR'"}, "id = 101")
+    ledger.append(NAME, OTHERS[:2])
+    assert all(file.rows for file in ledger.scan(NAME).files)
+    held = looked(ledger)
+    assert reported(ledger, log, held)["rows in the log"].startswith("rows:")
+    done = forgotten(ledger, held)
+    assert (done.rows, done.files) == (1, [])
+    assert ledger.scan(NAME, WHERE).count() == 0
+    held = looked(ledger, before=held)
+    assert not any(file.is_live for file in held.files)
+    around = Surroundings(log, ledger.name)
+    found = {each.place: each for each in traces(ledger.reads(), ledger.table(NAME), held, around)}
+    assert found.keys() <= {"topic events", "topic commands", "topic checkpoints"}
+    assert found["topic events"].holds == "rows"
+    assert found["topic events"].where.startswith(f"positions {added}")
+    assert found["topic commands"].holds == "rows"
+    planted = Planted([PERSON["name"]], [])
+    records = records_between(log, Topic.EVENTS, *log.ends(Topic.EVENTS))
+    events = [decoded_event(each.value) for each in records]
+    holding = {position for position, said in events if planted.within(*said)}
+    assert found["topic events"].where == f"positions {ranges(holding)}"

@@ -90,9 +90,10 @@ def table_forget(
         kept_by = "" if done is None else kept_until(done, older_than)
         places = held_places(client.reads(), row, held, around, kept_by)
     tell(held, done, places, output)
-    if done is not None and held.files:
+    left = [each for each in held.files if each.is_live or not each.file.rows]
+    if done is not None and left:
         raise Stopped(
-            f"{amount(len(held.files), 'file')} still with rows: see data file in the report",
+            f"{amount(len(left), 'file')} still with rows: see data file in the report",
             ExitCode.FAILED,
         )
 
@@ -112,10 +113,13 @@ def held_places(*given: Any) -> "list[HeldPlace]":
 def plan_of(held: "HeldRows", name: str) -> str:
     """Return in words what is going to happen to the files of a table."""
     live = [file for file in held.files if file.is_live]
+    earlier = [file for file in held.files if not file.is_live and not file.file.rows]
+    blocks = sum(bool(file.file.rows) for file in held.files)
     return (
         f"write {amount(len(live), 'file')} of table {name} anew without "
         f"{amount(sum(file.rows for file in live), 'row')}, and delete these and "
-        f"{amount(len(held.files) - len(live), 'file')} of earlier versions"
+        f"{amount(len(earlier), 'file')} of earlier versions"
+        + (f"; rows in the log ({amount(blocks, 'block')}) stay there until a trim" * bool(blocks))
     )
 
 

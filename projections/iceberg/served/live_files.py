@@ -21,7 +21,10 @@ from projections.iceberg.served.numbers import UnservableError, first_rows_of
 from projections.iceberg.served.own_partitions import own_partition
 from projections.iceberg.served.shapes import TableShapes
 
-IN_LOG: Final = "it has rows in the log, where no reader of files finds them: write them into files with OPTIMIZE"
+IN_LOG: Final = (
+    "it has rows in the log, where readers of files do not find them: write them into files with "
+    "OPTIMIZE"
+)
 JUDGED_MAX: Final = 256
 """So many commits of other programs are judged by a file of theirs when a table is first loaded."""
 
