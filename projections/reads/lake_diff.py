@@ -200,7 +200,7 @@ def sum_files(reads: Reads, found: TableDiff) -> None:
             key = (each.file.path, each.file.vector)
             into, back = (added, removed) if each.added else (removed, added)
             if back.pop(key, None) is None:
-                into[key] = each.file
+                into[key] = each.file._replace(rows=b"")
         if len(page) < PAGE:
             break
         version, place = page[-1].version, page[-1].place

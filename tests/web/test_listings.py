@@ -19,6 +19,7 @@ from projections.store.port import RowReader
 from projections.web.answers.listing import (
     CHUNK_BYTES,
     FEW,
+    PAGE_BYTES,
     PAGE_ROWS,
     STRETCH,
     JsonAnswer,
@@ -173,6 +174,24 @@ def test_chunks_make_up_the_answer(found: object) -> None:
     while not answered.is_done:
         parts.append(answered.chunk(None))
     assert json.loads(b"".join(parts)) == found
+
+
+def test_pages_of_rows_with_blocks_get_fewer_rows() -> None:
+    """Not more bytes wait than a page may have, once the first page has shown what rows weigh."""
+    block, asked = b"\1" * (64 << 10), list[int]()
+
+    def ask(_: None, last: tuple[int, bytes] | None, rows: int) -> Sequence[tuple[int, bytes]]:
+        asked.append(rows)
+        first = 0 if last is None else last[0] + 1
+        return [(number, block) for number in range(first, min(first + rows, 1_300))]
+
+    answer: JsonAnswer[None] = JsonAnswer(Paged(ask, None))
+    data = b""
+    while not answer.is_done:
+        data += answer.chunk(None)
+    assert [number for number, _ in json.loads(data)] == list(range(1_300))
+    assert asked[0] == PAGE_ROWS
+    assert max(asked[2:]) * 2 * len(block) <= 2 * PAGE_BYTES
 
 
 def test_long_answers_give_way() -> None:

@@ -337,6 +337,7 @@ def file_fields(row: FileRow, columns: Columns) -> dict[str, Any]:
         "partition": values,
         "modified": when(row.modified),
         "deletion_vector": vector,
+        "rows": row.rows.hex(),
     }
 
 

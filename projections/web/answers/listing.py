@@ -15,6 +15,8 @@ from projections.web.answers.asked import LIMIT_MAX
 CHUNK_BYTES: Final = 256 << 10
 FEW: Final = 1_000
 PAGE_ROWS: Final = 500
+# After a page of more JSON the next one has fewer rows: some rows hold blocks.
+PAGE_BYTES: Final = 8 << 20
 # After so many rows a long answer gives way to short ones.
 STRETCH: Final = 50
 # A page that costs more for each row passes over rows in between, such as files removed since: then
@@ -38,6 +40,9 @@ class Paged(Generic[Asking, Row]):
     """At most `limit` rows, None for all, read page by page.
 
     `ask` takes the last row of the page before, None at first, and the number of rows to return.
+
+    Attributes:
+        sent: the bytes of JSON that the last page became.
     """
 
     def __init__(
@@ -47,9 +52,13 @@ class Paged(Generic[Asking, Row]):
         self._left = limit
         self._last: Row | None = None
         self._page_rows = PAGE_ROWS
+        self.sent = 0
 
     def page(self, source: Asking) -> Sequence[Row]:
         """Return the next page, an empty one at the end."""
+        if self.sent > PAGE_BYTES:
+            self._page_rows = max(1, self._page_rows // GROWTH)
+        self.sent = 0
         wanted = self._page_rows if self._left is None else min(self._page_rows, self._left)
         if not wanted:
             return []
@@ -94,9 +103,9 @@ class JsonAnswer(Generic[Asking]):
     def _pieces_of(self, found: Any) -> Iterator[bytes]:
         if isinstance(found, Paged | list):
             mark = b"["
-            for row in self._rows(found) if isinstance(found, Paged) else found:
+            for row in self._rows(found) if isinstance(found, Paged) else map(to_json, found):
                 yield mark
-                yield to_json(row)
+                yield row
                 mark = b","
             yield b"[]" if mark == b"[" else b"]"
         else:
@@ -104,6 +113,9 @@ class JsonAnswer(Generic[Asking]):
             for start in range(0, len(data), CHUNK_BYTES):
                 yield data[start : start + CHUNK_BYTES]
 
-    def _rows(self, paged: Paged[Asking, Any]) -> Iterator[Any]:
+    def _rows(self, paged: Paged[Asking, Any]) -> Iterator[bytes]:
         while page := paged.page(self._source):
-            yield from page
+            for row in page:
+                data = to_json(row)
+                paged.sent += len(data)
+                yield data
