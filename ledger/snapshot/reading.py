@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ledger.core.predicates.predicates import CompiledPredicate, compile_predicate
 from ledger.core.state.traits import traits_of
-from ledger.errors import FilesUnknownError
+from ledger.errors import FilesUnknownError, UnreadableTableError
 from ledger.log.wire.file_list import AddFile
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, TableRow
@@ -33,7 +33,15 @@ class TableFiles:
 
     @property
     def paths(self) -> Sequence[str]:
-        """The paths of the files."""
+        """The paths of the files.
+
+        Raises UnreadableTableError if some rows are in the log, where no path leads.
+        """
+        if any(file.rows for file in self.files):
+            raise UnreadableTableError(
+                f"table {self.table.name} has rows in the log, which have no path: read it with "
+                "Ledger.scan, or put its rows into files with lakeledger table optimize"
+            )
         return [file.path for file in self.files]
 
     def __iter__(self) -> Iterator[FileRow]:

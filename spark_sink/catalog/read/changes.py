@@ -15,6 +15,7 @@ from ledger.core.partitions.keys import Key
 from ledger.core.partitions.names import typed
 from ledger.errors import UnreadableTableError
 from ledger.expressions.column_bounds import parsed_stats
+from ledger.files.rows.blocks import rows_of_block
 from ledger.files.storage import Storage, storage_at
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.snapshot.as_of import known_row
@@ -175,7 +176,9 @@ def is_even(changes: Sequence[FileChange], storage: Storage) -> bool:
 def rows_in(file: FileRow, storage: Storage) -> int:
     """Return how many rows a file has left, by its statistics or its footer."""
     found = parsed_stats(file.stats).get("numRecords")
-    if type(found) is not int:
+    if file.rows:
+        found = rows_of_block(file.path, file.rows).num_rows
+    elif type(found) is not int:
         with storage.open(file.path) as stream:
             found = int(pq.read_metadata(stream).num_rows)
     return found - (0 if file.deletion_vector is None else file.deletion_vector.cardinality)
