@@ -200,7 +200,7 @@ def test_rows_in_the_log_leave_readers_and_are_reported(
     assert found["topic events"].holds == "rows"
     assert found["topic events"].where.startswith(f"positions {added}")
     assert found["topic commands"].holds == "rows"
-    planted = Planted([PERSON["name"]], [])
+    planted = Planted(["planted Pauline"], [])
     records = records_between(log, Topic.EVENTS, *log.ends(Topic.EVENTS))
     events = [decoded_event(each.value) for each in records]
     holding = {position for position, said in events if planted.within(*said)}
