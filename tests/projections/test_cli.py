@@ -128,28 +128,6 @@ def modified_at(when: int) -> Followed:
     return domain
 
 
-def in_the_log() -> Followed:
-    """Return a domain with rows in the log."""
-    domain = Followed()
-    session = domain.open_session()
-    table = domain.create_table(session, "flights")
-    rows = AddFile("rows:a", size=2, stats='{"numRecords":1}', rows=b"\0\xff")
-    domain.commit(
-        session,
-        0,
-        TableWrite(table, domain.head.position, (), listed(footprint(), FileList([rows]))),
-    )
-    return domain
-
-
-@pytest.mark.parametrize("lakeledger", [in_the_log], indirect=True)
-def test_rows_in_the_log_are_shown_as_json_alone(lakeledger: Lakeledger) -> None:
-    assert [row["rows"] for row in told(lakeledger(*of_flights("files")))] == ["00ff"]
-    table = lakeledger("table", "files", "flights", "--catalog", CATALOG)
-    assert "rows:a" in table.output
-    assert "00ff" not in table.output
-
-
 @pytest.mark.parametrize(
     ("lakeledger", "shown"),
     [

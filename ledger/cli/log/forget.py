@@ -90,8 +90,14 @@ def table_forget(
         kept_by = "" if done is None else kept_until(done, older_than)
         places = held_places(client.reads(), row, held, around, kept_by)
     tell(held, done, places, output)
+    if done is not None:
+        check_gone(held)
+
+
+def check_gone(held: "HeldRows") -> None:
+    """End the command with an error while a file, or a block that readers see, holds rows."""
     left = [each for each in held.files if each.is_live or not each.file.rows]
-    if done is not None and left:
+    if left:
         raise Stopped(
             f"{amount(len(left), 'file')} still with rows: see data file in the report",
             ExitCode.FAILED,
