@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from ledger.client import Ledger
@@ -131,7 +132,7 @@ def test_page_reads_the_rows_of_blocks(page: dict[str, Any], tmp_path: Path) -> 
         ledger.create_table("t", columns, location=str(tmp_path / "t"), properties=made)
         for number in range(2):
             ledger.append("t", [{"id": number, "tags": ["a", None]}])
-        found = {}
+        found: dict[str, pa.Table] = {}
         for record in log.topics[Topic.EVENTS].records:
             name, event = page["decode"](record.value)
             for part in event["parts"] if name == "TxnCommitted" else ():

@@ -4,8 +4,10 @@ Each file is read as it stands on the disk, and once more as its format has it: 
 Kafka, events with their file lists, checkpoints, rows, Parquet with its footers, and Avro.
 """
 
+import json
 import struct
 import zlib
+from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -31,6 +33,7 @@ BATCH_HEAD: Final = 61
 LENGTH_END: Final = 12
 CODECS: Final = 7
 LISTED: Final = b"L"
+FILES: Final = (b"d", b"l")
 INSIDE: Final = 2
 """How many folders lead to the folder of a topic."""
 
@@ -198,6 +201,9 @@ def decoded_rows(root: Path, section: str) -> Iterator[tuple[Any, ...]]:
 
 
 def decoded_row(key: bytes, value: bytes) -> tuple[Any, ...]:
+    """Return a row with what it holds: a list of files, or a block of rows of a file."""
+    if key[:1] in FILES:
+        return key, value, b64decode(json.loads(value).get("rows", ""))
     return (key, value, *(leaves(value) if key[:1] == LISTED else ()))
 
 
