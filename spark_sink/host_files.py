@@ -117,7 +117,15 @@ def found_at(spark: SparkSession, paths: Sequence[str]) -> Iterator[tuple[str, i
 def with_columns(
     spark: SparkSession, table: TableDefinition, found: HostTable, there: Sequence[FoundFile]
 ) -> TableDefinition:
-    """Return a table that says no columns with all that its files have; partitions are texts."""
+    """Return a table that says no columns with all that its files have; partitions are texts.
+
+    Raises UnreadableTableError for rows in the log.
+    """
+    if any(each.row.rows for each in there):
+        raise UnreadableTableError(
+            f"table {found.metadata.name} says no columns, and Spark does not look for them in "
+            "rows of the log: alter the table to have columns"
+        )
     then = (table.partition_columns, *found.partitioned.values())
     parts = dict.fromkeys(name for names in then for name in names if name != GONE)
     texts = json.dumps([each.path for each in there]), json.dumps([each.row.size for each in there])

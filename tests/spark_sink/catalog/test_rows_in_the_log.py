@@ -5,9 +5,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from ledger.errors import UnreadableTableError
+from ledger.files.rows.blocks import block_of
+from ledger.log.wire.file_list import AddFile
 from spark_sink import Lake, cached_table
 from tests.spark_sink.catalog.sql import done, rows
 from tests.spark_sink.host import NAME as HOST_NAME
@@ -147,3 +151,11 @@ def test_frame_of_a_host_reads_blocks(spark: SparkSession, host: Host) -> None:
         txn.delete(HOST_NAME, "tail = 'N1'")
     found = cached_table(spark, HOST_NAME, host.snapshot(), host.tables)
     assert sorted(map(tuple, found.collect())) == [(1, "N2"), (2, "N3")]
+
+
+def test_frame_of_a_table_without_columns_is_refused(spark: SparkSession, host: Host) -> None:
+    host.ledger.create_table(HOST_NAME, location=str(host.warehouse / "flights"))
+    block = block_of(pa.table({"tail": ["N1"]}))
+    host.ledger.append(HOST_NAME, [AddFile("rows:a", size=len(block), rows=block)])
+    with pytest.raises(UnreadableTableError, match="says no columns"):
+        cached_table(spark, HOST_NAME, host.snapshot(), host.tables)
