@@ -21,7 +21,7 @@ several threads at once.
 | partitions | `id`, `position` | lists of values |
 | begin | | the key of a new txn, or of the joined one |
 | commit, abort, close | | nothing; a joined txn continues |
-| files | `id`, `position`, `where`, `zone` | files, see below |
+| files | `id`, `position`, `where`, `zone`, `by_row`, `as_few` | files, see below |
 | changed | `id`, `position`, `options` | files with `unit_of` and `removed_of` |
 | stream_begin | `id`, `position`, `changes`, `options` | an offset |
 | stream_newest | the same | a version |
@@ -59,7 +59,9 @@ Files are {paths, sizes, values, value_of, groups, group_of}. `values` lists the
 `value_of` has for each file its place there. `groups` lists the names that the data columns of the
 table have in files, null for a column that files of the group lack; `group_of` is as `value_of`.
 `deleted` has by the places of files the numbers of their deleted rows, as a roaring bitmap in base
-64, and `marked` says for each group whether its files have such rows.
+64, and `marked` says for each group whether its files have such rows. `blocks` has rows in the log
+by the places of files, as Parquet in base 64. With `as_few` many blocks come as one file, under the
+path of the first of them.
 
 The changes of a table are a table with `constants`: columns whose values follow those of the
 partition columns in `values`. `unit_of` has for each file the rewrite that it is a part of, -1 for

@@ -23,6 +23,7 @@ from ledger.expressions.build import Expression, condition_in
 from ledger.files.deletion_vectors import deleted_rows, portable
 from ledger.files.file_columns import name_then, type_then
 from ledger.files.rows.blocks import parquet_of
+from ledger.files.rows.joined_blocks import joined_blocks
 from ledger.files.storage import Storage, places_of, storage_at
 from ledger.log.wire.file_extras import BLOCK
 from ledger.reads.rows import FileRow
@@ -48,14 +49,17 @@ class ReadFiles(NamedTuple):
 
 
 def files(state: CatalogState, asked: Question) -> Mapping[str, Any]:
-    """Answer which files a scan reads."""
+    """Answer which files a scan reads; many blocks come as few if it asks for no places."""
     txn, table = state.find(asked), int(asked["id"])
     snapshot, files, where = found_files(state, txn, table, asked)
     schema, schema_of = snapshot.schema, snapshot.schema_of
     kept = [file for file in files if file_may_hold(where, file, schema, schema_of)]
+    as_few = bool(asked.get("as_few"))
+    if as_few:
+        kept = list(joined_blocks(kept, schema_of))
     storage = storage_at(snapshot.definition.location)
     paths = [hadoop_path(storage, file) for file in kept]
-    if txn is not None:
+    if txn is not None and not as_few:
         txn.note(table, dict(zip(paths, kept, strict=True)))
     return in_groups(
         kept, paths, schema, schema_of, size=partial(size_of, storage), storage=lambda: storage

@@ -83,6 +83,9 @@ def test_queries_read_blocks_and_files(logged: Lake) -> None:
     found = {each for (each,) in rows(logged, f"SELECT DISTINCT _file FROM {TABLE} WHERE id < 9")}
     assert found < files
     assert len(found) == 4
+    (place, *_) = sorted(found)
+    (count,) = rows(logged, f"SELECT count(*) FROM {TABLE} WHERE _file = '{place}'")
+    assert count < (3,)
 
 
 def test_columns_changed_since_are_read_by_id(logged: Lake) -> None:
@@ -115,6 +118,20 @@ def test_statements_change_rows_of_blocks(logged: Lake) -> None:
     by_sdk = logged.ledger.changes(NAME).rows().read_all().select(["id", "_change_type"])
     found = rows(logged, f"SELECT id, _change_type FROM {TABLE}.changes")
     assert found == sorted((tuple(each.values()) for each in by_sdk.to_pylist()), key=repr)
+
+
+def test_statement_changes_blocks_that_its_source_reads_as_one(logged: Lake) -> None:
+    with logged.transaction():
+        assert ids(logged) == [1, 100, 2, 3, 4, 5, 6]
+        done(
+            logged,
+            f"MERGE INTO {TABLE} t USING (SELECT id - 2 AS id, name FROM {TABLE}) s ON t.id = s.id "
+            "WHEN MATCHED AND t.id = 2 THEN DELETE WHEN MATCHED THEN UPDATE SET name = s.name",
+        )
+    same(logged)
+    assert rows(logged, f"SELECT id, name FROM {TABLE} WHERE id < 6") == [
+        *((1, None), (3, "n5"), (4, None), (5, "n5"))
+    ]
 
 
 def test_optimize_leaves_files_only(logged: Lake) -> None:

@@ -2,6 +2,7 @@ package lakeledger;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -99,9 +100,21 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
     }
 
     public Scan build() {
-        LedgerScan scan = new LedgerScan(
-            table, (ParquetScan) inner.build(), inOrder, files, operation, given);
+        ParquetScan found = (ParquetScan) inner.build();
+        if (operation == null && !(table instanceof LedgerChanges) && !asksForPlaces(found)) {
+            files.asFew();
+        }
+        LedgerScan scan = new LedgerScan(table, found, inOrder, files, operation, given);
         if (operation != null) operation.scan = scan;
         return scan;
+    }
+
+    /** Whether a column or a filter of a scan is the path of a file, or the number of a row. */
+    private boolean asksForPlaces(ParquetScan scan) {
+        List read = Arrays.asList(scan.readSchema().fieldNames());
+        return read.contains(table.file)
+            || read.contains(table.row)
+            || Scala.list(onColumns(scan.partitionFilters())).size() < scan.partitionFilters().size()
+            || Scala.list(onColumns(scan.dataFilters())).size() < scan.dataFilters().size();
     }
 }

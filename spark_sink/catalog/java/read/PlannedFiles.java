@@ -77,6 +77,11 @@ class PlannedFiles extends PartitioningAwareFileIndex {
         asked.put("by_row", true);
     }
 
+    /** Says that nothing is asked of the places of rows, so that blocks may come put together. */
+    void asFew() {
+        asked.put("as_few", true);
+    }
+
     /** Another question in the place of "files"; its answer has the same form. */
     PlannedFiles asking(String word, ObjectNode asked) {
         PlannedFiles other = new PlannedFiles(table);
