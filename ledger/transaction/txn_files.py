@@ -269,15 +269,25 @@ class TxnFiles(TxnVerbs):
         *,
         tables: Iterable[TableLike] = (),
         info: Mapping[str, Any] | None = None,
+        read_at: Token | int = 0,
+        alone: bool = False,
     ) -> None:
         """Record the progress of an application in every table the txn writes, and in `tables`.
 
         If all of them have this version or a later one, the commit changes nothing and returns a
         `skipped` receipt. So a repeated batch is applied once. If another txn records progress of
-        the application first, the commit loses to it.
+        the application first, the commit loses to it. `read_at` is the position at which the
+        progress in `tables` was looked up, by default the txn's snapshot. With `alone` the progress
+        is recorded in `tables` only.
 
         `info` goes into the same record, and `Ledger.progress` returns it: for example the offsets
         at which the application goes on. It must be a dict that JSON can hold.
         """
         given = self._work.once.lasting(tables, "app", app)
-        self._work.writes.record(AppVersion(app, version), self._work.names.numbers(given), info)
+        numbers = self._work.names.numbers(given)
+        if alone and not numbers:
+            raise ValueError(f"application {app!r} needs a table in `tables` to be recorded alone")
+        place = self._work.view.position_of(read_at) or None
+        self._work.writes.record(
+            AppVersion(app, version), numbers, info, read_at=place, alone=alone
+        )

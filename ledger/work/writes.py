@@ -81,6 +81,7 @@ class DeclaredWrites:
         self._strict: set[int] = set()
         self._apps: dict[str, int] = {}
         self._app_tables: set[int] = set()
+        self._alone: dict[str, frozenset[int]] = {}
         self._app_notes: dict[str, str] = {}
         self._said: dict[int, dict[str, str]] = {}
         self.rows: dict[int, ChangedRows] = {}
@@ -159,19 +160,32 @@ class DeclaredWrites:
             self.plan_from(table, 0)
 
     def record(
-        self, app: AppVersion, tables: Iterable[int], info: Mapping[str, Any] | None = None
+        self,
+        app: AppVersion,
+        tables: Iterable[int],
+        info: Mapping[str, Any] | None = None,
+        *,
+        read_at: int | None = None,
+        alone: bool = False,
     ) -> None:
         """Declare the progress of an application in all written tables, and in `tables`.
 
-        Raises TypeError or ValueError for a name, version or info that no record takes, else as
-        `add`.
+        With `alone` it is declared in `tables` only. `read_at` is the position at which the
+        progress in them was looked up, None = the snapshot. Raises TypeError or ValueError for a
+        name, version or info that no record takes, else as `add`.
         """
         name, version = plain_app(app)
         note = None if info is None else note_text(name, info)
+        named = frozenset(tables)
         with self._turn:
             self._check_writable()
             self._apps[name] = version
-            self._app_tables.update(tables)
+            self._app_tables.update(named)
+            self._alone.pop(name, None)
+            if alone:
+                self._alone[name] = named
+            for table in () if read_at is None else named:
+                self.plan_from(table, read_at)
             if note is not None:
                 self._app_notes[name] = note
 
@@ -190,9 +204,13 @@ class DeclaredWrites:
         with self._turn:
             self.rows[table] = self.rows.get(table, ChangedRows()).plus(rows)
 
-    def progress(self) -> Sequence[AppVersion]:
-        """Return the declared progress of applications."""
-        return [AppVersion(*item) for item in sorted(self._apps.items())]
+    def progress(self, table: int = 0) -> Sequence[AppVersion]:
+        """Return the declared progress of applications; in one table if it is named."""
+        return [
+            AppVersion(app, version)
+            for app, version in sorted(self._apps.items())
+            if not table or app not in self._alone or table in self._alone[app]
+        ]
 
     def written(self) -> set[int]:
         """Return the tables with declared writes."""
@@ -242,9 +260,11 @@ class DeclaredWrites:
         writer = self._writers.get(table) or FootprintWriter()
         writes = (ROWS_ADDED,) if is_implied else tuple(self._coarse.get(table, ()))
         is_written = is_written or is_implied
-        apps = self.progress() if is_written else []
+        apps = self.progress(table) if is_written else []
         head = writer.head(apps) if apps or table in self._writers else None
-        notes, rows = self._app_notes if apps else {}, self.rows.get(table)
+        names = {app.app for app in apps}
+        notes = {app: note for app, note in self._app_notes.items() if app in names}
+        rows = self.rows.get(table)
         said = self._said.get(table) if is_written else None
         is_noted = head is not None and (notes or rows or said)
         info = info_text(notes, rows, said) if is_noted else ""

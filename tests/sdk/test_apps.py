@@ -226,3 +226,34 @@ def test_receipt_of_a_skip(body: TxnAborted | CommandRepeated) -> None:
 
     assert (receipt.txn, receipt.position, receipt.skipped) == (0, 41, True)
     assert Token("5f3a9c1e", 0, 41) == receipt.token
+
+
+def test_progress_that_is_recorded_alone_is_in_no_other_table(
+    ledger: Ledger, memory: InMemoryLedger, table: int
+) -> None:
+    home = ledger.create_table("home", [("id", "INT")]).table
+    with ledger.transaction() as txn:
+        txn.app(APP, 3, tables=[home], info={"at": 1}, alone=True)
+        txn.add_files(TABLE, [of_day(1, "batch3")])
+
+    found = memory.reads.app(home, APP)
+    assert found is not None
+    assert 3 == found.version
+    assert memory.reads.app(table, APP) is None
+    assert [each.info for each in ledger.progress(APP)] == [{"at": 1}]
+
+
+def test_progress_loses_to_any_since_it_was_looked_up(ledger: Ledger, table: int) -> None:
+    """The txn opens after the other batch, and its base is the position of the look-up."""
+    looked = at_once(ledger, 3).position
+    at_once(ledger, 4)
+
+    with pytest.raises(errors.ConcurrentTransactionException), ledger.transaction() as txn:
+        txn.app(APP, 5, tables=[table], read_at=looked, alone=True)
+
+
+def test_progress_alone_needs_a_table(ledger: Ledger) -> None:
+    with ledger.begin() as txn:
+        with pytest.raises(ValueError, match="needs a table"):
+            txn.app(APP, 5, alone=True)
+        txn.abort()
