@@ -1,0 +1,1 @@
+"""Topics into tables: records of Kafka become rows, each of them once."""

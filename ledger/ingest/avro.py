@@ -1,0 +1,133 @@
+"""Avro in the framing of Confluent's registry: a zero, the id of the schema in 4 bytes, the value.
+
+Schemas come from the HTTP of a registry, or from a folder with a file for each id. They are
+immutable, so each is asked for once.
+"""
+
+import json
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+import fastavro
+import urllib3
+
+from ledger.errors import LogUnavailableError, SettingsError
+
+MAGIC: Final = 0
+HEAD: Final = 5
+ASK_S: Final = 10.0
+FOUND: Final = 200
+NOT_THERE: Final = 404
+NOT_READ: Final = frozenset({"uuid"})
+"""Logical types that are left as their text."""
+
+AvroSchemas = Callable[[int], str]
+"""Returns the text of a schema by its id; raises LookupError for an unknown id."""
+
+
+class AvroRecords:
+    """Reads framed values; each schema is parsed once."""
+
+    def __init__(self, schemas: AvroSchemas) -> None:
+        self._schemas = schemas
+        self._parsed: dict[int, Any] = {}
+
+    def read(self, data: bytes) -> Any:
+        """Return the value; raises ValueError for other bytes and for an unknown schema."""
+        if len(data) < HEAD or data[0] != MAGIC:
+            raise ValueError(
+                "a value of Avro must begin with a zero and the id of its schema in 4 bytes, got "
+                f"{data[:HEAD]!r}"
+            )
+        number = int.from_bytes(data[1:HEAD])
+        schema = self._parsed.get(number)
+        if schema is None:
+            schema = self._parsed[number] = self._parse(number)
+        body = BytesIO(data)
+        body.seek(HEAD)
+        try:
+            value = fastavro.schemaless_reader(body, schema, None)
+        except (EOFError, IndexError, KeyError, StopIteration) as problem:
+            raise ValueError(f"the value does not fit schema {number}: {problem!r}") from problem
+        if body.tell() != len(data):
+            raise ValueError(
+                f"the value has {len(data) - body.tell()} bytes behind what schema {number} says"
+            )
+        return value
+
+    def _parse(self, number: int) -> Any:
+        try:
+            text = self._schemas(number)
+            return fastavro.parse_schema(plain(json.loads(text)))
+        except LookupError as problem:
+            raise ValueError(f"there is no schema {number}: {problem}") from problem
+        except (fastavro.schema.SchemaParseException, fastavro.schema.UnknownType) as problem:
+            raise ValueError(f"schema {number} cannot be read: {problem!r}") from problem
+
+
+def plain(schema: Any) -> Any:
+    """Return a schema without the logical types that no column has."""
+    if isinstance(schema, list):
+        return [plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: plain(value)
+        for name, value in schema.items()
+        if not (name == "logicalType" and value in NOT_READ)
+    }
+
+
+class SchemaFolder:
+    """Schemas in a folder: `ID.avsc` has the schema of an id."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise SettingsError(f"source.schemas must be a folder, got {folder}")
+        self._folder = folder
+
+    def __call__(self, number: int) -> str:
+        """Return the text of a schema; raises LookupError."""
+        try:
+            return (self._folder / f"{number}.avsc").read_text()
+        except OSError as problem:
+            raise LookupError(str(problem)) from problem
+
+
+class SchemaRegistry:
+    """Schemas of a registry, over HTTP; `login` is user:password, "" = none."""
+
+    def __init__(self, url: str, login: str = "") -> None:
+        self._url = url.rstrip("/")
+        headers = urllib3.make_headers(basic_auth=login) if login else {}
+        self._pool = urllib3.PoolManager(headers=headers, timeout=ASK_S, retries=2)
+
+    def __call__(self, number: int) -> str:
+        """Return the text of a schema.
+
+        Raises LookupError for an unknown id, ValueError for a schema that is not of Avro or that
+        refers to others, and LogUnavailableError if the registry does not answer.
+        """
+        where = f"{self._url}/schemas/ids/{number}"
+        try:
+            answer = self._pool.request("GET", where)
+        except urllib3.exceptions.HTTPError as problem:
+            raise LogUnavailableError(
+                f"the schema registry does not answer at {where}: {problem}. See whether it runs"
+            ) from problem
+        if answer.status == NOT_THERE:
+            raise LookupError(f"{where} answers {NOT_THERE}")
+        if answer.status != FOUND:
+            raise LogUnavailableError(
+                f"the schema registry answers {answer.status} at {where}; see its log, and "
+                "source.registry_login"
+            )
+        found = answer.json()
+        kind = found.get("schemaType", "AVRO")
+        if kind != "AVRO":
+            raise ValueError(f"schema {number} is of {kind}, and only AVRO is read")
+        if found.get("references"):
+            raise ValueError(f"schema {number} refers to other schemas, which are not read")
+        return str(found["schema"])

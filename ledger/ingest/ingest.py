@@ -1,0 +1,246 @@
+"""One process of an ingest: it takes records, and commits them with the offsets behind them.
+
+A batch is committed whole or not at all. If a commit is refused, or its outcome stays unknown, the
+process asks the ledger where its partitions are, drops what the ledger has, and goes on from there.
+So nothing is guessed: rows and offsets are in one commit, and an offset moves by compare and set.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Event as Signal
+from typing import Final, TypeVar
+
+from ledger.client import Ledger
+from ledger.clock import Clock, SystemClock
+from ledger.errors import (
+    AppVersionsDisagreeError,
+    ConcurrentTransactionException,
+    LedgerError,
+    OffsetGoneError,
+    OutcomeUnknownError,
+    SessionExpiredError,
+    TxnNotOpenError,
+)
+from ledger.ingest.batch import PendingRecords
+from ledger.ingest.mapping import IngestMapping
+from ledger.ingest.offsets import LedgerOffsets, PartitionNote
+from ledger.ingest.rows import TopicRows
+from ledger.ingest.source import Assignment, Partition, TopicSource
+from ledger.ingest.starting import Beginning
+from ledger.ingest.tables import Formats, TopicTable
+from ledger.ingest.tally import IngestTally
+from ledger.log_lines import LogLines
+from ledger.session.receipt import Receipt
+from ledger.transaction.retry import Pace
+from ledger.transaction.transaction import Transaction
+
+IDLE_S: Final = 0.25
+COMMIT_ATTEMPTS: Final = 3
+REFUSALS_MAX: Final = 50
+PACE: Final = Pace(REFUSALS_MAX, longest_pause_s=2.0)
+OVERTAKEN: Final = (
+    *(AppVersionsDisagreeError, ConcurrentTransactionException, OutcomeUnknownError),
+    *(SessionExpiredError, TxnNotOpenError),
+)
+"""After these the ledger says where the partitions are."""
+
+log_lines = LogLines("lakeledger.ingest")
+Result = TypeVar("Result")
+
+
+class Ingest:
+    """A process of an ingest.
+
+    Attributes:
+        tally: what it did so far.
+        source: the topics, of which it has some partitions.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        mapping: IngestMapping,
+        open_source: Callable[[Assignment], TopicSource],
+        formats: Formats,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        self.mapping, self.tally = mapping, IngestTally()
+        self._ledger, self._clock = ledger, clock or SystemClock()
+        self._offsets = LedgerOffsets(ledger, mapping.name)
+        self._tables = {topic.topic: TopicTable(ledger, topic, formats) for topic in mapping.topics}
+        self._pending = PendingRecords()
+        self._stop = Signal()
+        self._refusals = 0
+        self.source = open_source(self)
+        self._beginning = Beginning(ledger, mapping, self._offsets, self.source)
+
+    def run(self, stop: Signal) -> None:
+        """Take and commit records until it is stopped; what is taken then is committed first.
+
+        Raises SettingsError for a mapping that does not fit its tables, RoleEndedError for a bad
+        record that stops the ingest, and OffsetGoneError for records that were deleted unread.
+        """
+        self._stop = stop
+        self.prepare()
+        while not stop.is_set():
+            self.gather()
+            self.commit()
+
+    def prepare(self) -> None:
+        """Compare the mapping with its tables, and make the tables of bad records."""
+        for table in self._tables.values():
+            self._patiently(table.prepare)
+
+    def came(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        """Return where partitions go on that came to this process."""
+        found = self._patiently(lambda: self._beginning.of(partitions))
+        self._pending.own(found)
+        log_lines.info("partitions came", partitions=[*map(str, partitions)])
+        return {partition: known.offset for partition, known in found.items()}
+
+    def went(self, partitions: Iterable[Partition]) -> None:
+        """Forget the records of partitions that went to another process."""
+        gone = list(partitions)
+        self._pending.drop(gone)
+        for partition in gone:
+            self.tally.lag.pop(partition, None)
+        log_lines.info("partitions went", partitions=[*map(str, gone)])
+
+    def gather(self) -> None:
+        """Take records until a batch is full or its time is over; return early without any."""
+        batch, pending = self.mapping.batch, self._pending
+        ends_s: float | None = None
+        while not self._stop.is_set():
+            now_s = self._clock.monotonic_s()
+            if pending.count and ends_s is None:
+                ends_s = now_s + batch.seconds
+            wait_s = IDLE_S if ends_s is None else min(IDLE_S, ends_s - now_s)
+            if wait_s <= 0 or pending.count >= batch.rows or pending.bytes >= batch.bytes:
+                return
+            try:
+                pending.add(self.source.take(batch.rows - pending.count, wait_s))
+            except OffsetGoneError:
+                self._begin_again([*pending.known])
+            except LedgerError as problem:
+                self._wait_out(problem, 1)
+            if ends_s is None and not pending.count:
+                return
+
+    def commit(self) -> Receipt | None:
+        """Commit what was taken; None if there was nothing, or if the ledger has to be asked.
+
+        Raises what ends the ingest: see `run`.
+        """
+        if not self._pending.count:
+            self._note_lag()
+            return None
+        began_s = self._clock.monotonic_s()
+        try:
+            found = {
+                topic: self._tables[topic].read(records)
+                for topic, records in self._pending.by_topic().items()
+            }
+            receipt = self._committed(found)
+        except LedgerError as problem:
+            self._settle(problem)
+            return None
+        self._pending.done(receipt.position)
+        self._refusals = 0
+        self._count(found, self._clock.monotonic_s() - began_s, receipt)
+        return receipt
+
+    def close(self) -> None:
+        """Leave the topics; what is not committed stays unread for the next process."""
+        self.source.close()
+
+    def _committed(self, found: Mapping[str, TopicRows]) -> Receipt:
+        """Return the receipt of a commit with rows and offsets; raises a skipped one as overtaken.
+
+        A skipped commit says that the ledger has the offsets, not that it has these rows.
+        """
+        with self._ledger.begin() as txn:
+            for topic, rows in found.items():
+                self._tables[topic].write(txn, rows)
+            self._offsets.record(txn, self._pending.ends(), self._notes(), self._pending.read_at())
+            receipt = self._answered(txn)
+        if receipt.skipped:
+            raise ConcurrentTransactionException(
+                "another process committed these records", reason="Skipped"
+            )
+        return receipt
+
+    def _answered(self, txn: Transaction) -> Receipt:
+        """Return the receipt of a commit; without an answer it is asked for again."""
+        for _ in range(COMMIT_ATTEMPTS - 1):
+            try:
+                return txn.commit()
+            except OutcomeUnknownError as problem:
+                log_lines.warning("outcome unknown", txn=txn.id, why=str(problem))
+        return txn.commit()
+
+    def _settle(self, problem: LedgerError) -> None:
+        """Go by what the ledger has after a commit that is not known to be done."""
+        is_overtaken = isinstance(problem, OVERTAKEN) or problem.retry_anew
+        if not (is_overtaken or problem.retry_unchanged):
+            raise problem
+        self._refusals += 1
+        self.tally.repeats += 1
+        if is_overtaken and self._refusals > REFUSALS_MAX:
+            raise problem
+        self._wait_out(problem, self._refusals)
+        found = self._patiently(lambda: self._offsets.read([*self._pending.known]))
+        for partition in self._pending.settle(found):
+            self.source.seek(partition, found[partition].offset)
+
+    def _begin_again(self, partitions: Sequence[Partition]) -> None:
+        """Let partitions go on where the ledger is, as if they had come now."""
+        for partition, offset in self.came(partitions).items():
+            self.source.seek(partition, offset)
+
+    def _patiently(self, ask: Callable[[], Result]) -> Result:
+        """Return an answer of the ledger or the topics; while they are away it is asked again."""
+        failures = 0
+        while True:
+            try:
+                return ask()
+            except LedgerError as problem:
+                if self._stop.is_set() or not (problem.retry_unchanged or problem.retry_anew):
+                    raise
+                failures += 1
+                self._wait_out(problem, failures)
+
+    def _wait_out(self, problem: LedgerError, failures: int) -> None:
+        """Pause after a problem that may pass; raise another one."""
+        if not (problem.retry_unchanged or problem.retry_anew or isinstance(problem, OVERTAKEN)):
+            raise problem
+        if str(problem) != self.tally.problem:
+            log_lines.warning("not committed yet", why=str(problem))
+        self.tally.problem = str(problem)
+        self._stop.wait(PACE.pause_s(failures, 1.0))
+
+    def _notes(self) -> dict[Partition, PartitionNote]:
+        """Return what the commit notes of each partition."""
+        return {
+            partition: PartitionNote(
+                self.source.end(partition),
+                self.source.topic_id(partition.topic),
+                self._pending.newest(partition),
+            )
+            for partition in self._pending.ends()
+        }
+
+    def _count(self, found: Mapping[str, TopicRows], seconds: float, receipt: Receipt) -> None:
+        for topic, rows in found.items():
+            self.tally.records[topic] += rows.read
+            self.tally.rows[topic] += len(rows.records)
+            self.tally.bad[topic] += len(rows.bad)
+        self.tally.note_commit(seconds, receipt.position)
+        self._note_lag()
+
+    def _note_lag(self) -> None:
+        """Note how many records of each partition are not committed."""
+        for partition, known in self._pending.known.items():
+            end = self.source.end(partition)
+            self.tally.lag[partition] = max(0, end - known.offset)
+        if not self._pending.count:
+            self.tally.problem = ""

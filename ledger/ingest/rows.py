@@ -1,0 +1,268 @@
+"""The rows of one topic in a batch: those to add, or the last one of each key, and the bad records.
+
+A record is bad if any of its values does not fit. So all values become columns first, and only
+then the last record of each key is taken.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from ledger.arrow.schema import TableSchema
+from ledger.ingest.decoding import BadRecord, Fields, ReadColumn, read_columns, sources_of
+from ledger.ingest.formats import Misfit, ValueFormat
+from ledger.ingest.mapping import TopicMapping
+from ledger.ingest.source import TopicRecord
+from ledger.statements.constraints import Constraint
+from ledger.statements.judge import RowJudge
+
+DELETED: Final = "lakeledger_deleted"
+NEW_TYPES: Final = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "STRING"}
+
+
+class TopicRows(NamedTuple):
+    """What records of a topic do to its table.
+
+    `rows` are new rows, or with a key the last row of each key; then `DELETED` marks those that a
+    tombstone removed, if there are any. `records` has the record of each row. `new` are columns
+    that the table lacks: the records must be read again once it has them. `read` counts the
+    records.
+    """
+
+    rows: pa.Table
+    records: Sequence[TopicRecord]
+    bad: Sequence[BadRecord]
+    new: Mapping[str, str]
+    read: int
+
+    @property
+    def has_deletes(self) -> bool:
+        """Whether tombstones removed rows."""
+        return DELETED in self.rows.column_names
+
+
+class RowReader:
+    """Reads records of one topic as rows of a table with a schema."""
+
+    def __init__(
+        self,
+        mapping: TopicMapping,
+        schema: TableSchema,
+        values: ValueFormat,
+        keys: ValueFormat,
+        constraints: Sequence[Constraint] = (),
+    ) -> None:
+        self.mapping, self.schema = mapping, schema
+        self._values = values
+        self._nulls: frozenset[str] = frozenset()
+        self._sources = sources_of(mapping, schema)
+        self._key = [schema.by_name[name.lower()].name for name in mapping.key]
+        self._make()
+        self._read_key = self._key_reader(keys)
+        names = {each.column.name for each in self._columns}
+        self._constraints = [
+            each for each in constraints if names.issuperset(each.condition.columns)
+        ]
+
+    def read(self, records: Iterable[TopicRecord]) -> TopicRows:
+        """Return what records do to the table, in their order."""
+        good: list[tuple[TopicRecord, Any]] = []
+        gone: list[tuple[TopicRecord, Any]] = []
+        order: dict[TopicRecord, int] = {}
+        bad: list[BadRecord] = []
+        unread: list[BadRecord] = []
+        for at, record in enumerate(records):
+            order[record] = at
+            if record.value is None:
+                self._take_tombstone(record, gone, bad)
+                continue
+            try:
+                good.append((record, self._read(record.value)))
+            except Misfit as problem:
+                unread.append(BadRecord.of(record, problem))
+        new = self._new_columns(unread) if self.mapping.new_fields == "add" else {}
+        if new is None:
+            return self.read(order)
+        bad += unread
+        table, kept = self._checked(*in_columns(self._columns, good, bad), bad)
+        if self._key:
+            keys, without = in_columns(self._key_columns(), gone, bad)
+            table, kept = self._last(order, table, kept, keys, without)
+        return TopicRows(table, kept, bad, new, len(order))
+
+    def _checked(
+        self, table: pa.Table, records: Sequence[TopicRecord], bad: list[BadRecord]
+    ) -> tuple[pa.Table, Sequence[TopicRecord]]:
+        """Return the rows that fulfil the constraints of the table, with their records."""
+        for each in self._constraints:
+            with RowJudge(self.schema.name) as judge:
+                hits = judge.fulfilled(table, each.condition).to_pylist()
+            reason = f"it does not fulfil the constraint {each.name} ({each.text})"
+            bad += [
+                BadRecord(one, reason) for one, hit in zip(records, hits, strict=True) if not hit
+            ]
+            table = table.filter(pa.array(hits, pa.bool_()))
+            records = [one for one, hit in zip(records, hits, strict=True) if hit]
+        return table, records
+
+    def _make(self) -> None:
+        """Make the type of a record, and the columns that take their values from it."""
+        policy = self.mapping.new_fields
+        known = {name: self.schema.by_name[name.lower()] for name in self._sources}
+        fields = [(known[name], source) for name, source in self._sources.items() if source.path]
+        self._fields = Fields(
+            fields,
+            frozenset(self._key),
+            closed=policy != "ignore",
+            deep=policy == "refuse",
+            nulls=self._nulls,
+            plain=self.mapping.format == "avro",
+        )
+        self._read = self._values.reader(self._fields.type)
+        self._columns = read_columns(self.mapping, self.schema, self._sources, self._fields.getters)
+
+    def _key_columns(self) -> list[ReadColumn]:
+        by_name = {each.column.name: each for each in self._columns}
+        return [
+            by_name[name]._replace(get=self._key_getters[name])
+            if by_name[name].is_field
+            else by_name[name]
+            for name in self._key
+        ]
+
+    def _key_reader(self, keys: ValueFormat) -> Any:
+        """Return what reads the key of a record: an object of the key's fields, or one value."""
+        known = [(self.schema.by_name[name.lower()], self._sources[name]) for name in self._key]
+        parts = [(column, source) for column, source in known if source.path]
+        if not parts:
+            return None
+        plain = self.mapping.written_keys == "avro"
+        fields = Fields(parts, frozenset(self._key), plain=plain)
+        self._key_getters = dict(fields.getters)
+        if len(parts) > 1:
+            return keys.reader(fields.type)
+        (column, source) = parts[0]
+        alone = fields.type.__annotations__["f0"]
+        # One column may be written as an object with its field, or as its value.
+        inner = fields.getters[column.name]
+        self._key_getters[column.name] = lambda value: (
+            inner(value) if isinstance(value, fields.type) else value
+        )
+        is_nested = len(source.path) > 1
+        if self.mapping.written_keys == "text":
+            return keys.reader(alone)
+        return keys.reader(fields.type if is_nested else alone | fields.type)
+
+    def _take_tombstone(
+        self, record: TopicRecord, gone: list[tuple[TopicRecord, Any]], bad: list[BadRecord]
+    ) -> None:
+        """Note a record without a value as the mapping says."""
+        policy = self.mapping.on_tombstone
+        if policy == "bad":
+            bad.append(BadRecord(record, "the record has no value"))
+        if policy != "delete":
+            return
+        try:
+            if self._read_key is None:
+                gone.append((record, None))
+            elif record.key is None:
+                raise ValueError("the record has neither a key nor a value")
+            else:
+                gone.append((record, self._read_key(record.key)))
+        except Misfit as problem:
+            found = BadRecord.of(record, problem)
+            bad.append(found._replace(reason=f"its key: {found.reason}"))
+
+    def _new_columns(self, unread: list[BadRecord]) -> dict[str, str] | None:
+        """Return the columns that unread records need, None if they can be read once more now."""
+        new: dict[str, str] = {}
+        nulls = set(self._nulls)
+        taken = {column.name.lower() for column in self.schema.columns}
+        for at, (record, _) in enumerate(unread):
+            try:
+                fields = self._values.fields(record.value or b"")
+            except Misfit:
+                continue
+            for name in fields.keys() - self._fields.names:
+                kind = NEW_TYPES.get(type(fields[name]))
+                if fields[name] is None:
+                    nulls.add(name)
+                elif name.lower() in taken:
+                    reason = f"the new field {name} has the name of a column that is read elsewhere"
+                    unread[at] = BadRecord(record, reason)
+                elif kind is None:
+                    reason = f"the new field {name} is no plain value: name its column"
+                    unread[at] = BadRecord(record, reason)
+                else:
+                    new.setdefault(name, kind)
+        if not new and nulls != self._nulls:
+            self._nulls = frozenset(nulls)
+            self._make()
+            return None
+        return new
+
+    def _last(
+        self,
+        order: Mapping[TopicRecord, int],
+        table: pa.Table,
+        kept: Sequence[TopicRecord],
+        keys: pa.Table,
+        without: Sequence[TopicRecord],
+    ) -> tuple[pa.Table, Sequence[TopicRecord]]:
+        """Return the last row of each key; a key that a tombstone removed last is marked."""
+        last: dict[tuple[Any, ...], tuple[int, int]] = {}
+        for rows, names, offset in ((table, kept, 0), (keys, without, len(kept))):
+            values = zip(*(rows.column(name).to_pylist() for name in self._key), strict=True)
+            for number, key in enumerate(values):
+                place = order[names[number]]
+                if place >= last.get(key, (-1, 0))[0]:
+                    last[key] = place, offset + number
+        taken = sorted(number for _, number in last.values())
+        if not len(keys):
+            return table.take(pa.array(taken, pa.int64())), [kept[number] for number in taken]
+        marked = table.append_column(DELETED, pa.array([False] * len(table), pa.bool_()))
+        absent = {
+            field.name: keys.column(field.name)
+            if field.name in self._key
+            else pa.nulls(len(keys), field.type)
+            for field in table.schema
+        }
+        deleted = pa.array([True] * len(keys), pa.bool_())
+        both = pa.concat_tables([marked, pa.table({**absent, DELETED: deleted}, marked.schema)])
+        names = [*kept, *without]
+        return both.take(pa.array(taken, pa.int64())), [names[number] for number in taken]
+
+
+def in_columns(
+    columns: Sequence[ReadColumn], pairs: Sequence[tuple[TopicRecord, Any]], bad: list[BadRecord]
+) -> tuple[pa.Table, Sequence[TopicRecord]]:
+    """Return values as columns, with their records; a record whose value does not fit is bad."""
+    while True:
+        arrays = []
+        faults: dict[int, BadRecord] = {}
+        for each in columns:
+            given = [value for _, value in pairs] if each.is_field else [one for one, _ in pairs]
+            try:
+                arrays.append(each.array([each.get(value) for value in given]))
+            except Misfit:
+                faults |= faults_in(each, given, pairs)
+        if not faults:
+            schema = pa.schema([(each.column.name, each.column.type) for each in columns])
+            return pa.table(arrays, schema=schema), [record for record, _ in pairs]
+        bad += faults.values()
+        pairs = [pair for at, pair in enumerate(pairs) if at not in faults]
+
+
+def faults_in(
+    column: ReadColumn, given: Sequence[Any], pairs: Sequence[tuple[TopicRecord, Any]]
+) -> dict[int, BadRecord]:
+    """Return the values that do not fit a column by themselves, by their place."""
+    found = {}
+    for at, value in enumerate(given):
+        try:
+            column.array([column.get(value)])
+        except Misfit as problem:
+            bad = BadRecord.of(pairs[at][0], problem)
+            found[at] = bad._replace(reason=f"column {column.column.name}: {bad.reason}")
+    return found

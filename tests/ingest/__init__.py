@@ -1,0 +1,1 @@
+"""Tests of topics that become rows of tables."""
