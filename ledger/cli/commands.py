@@ -35,6 +35,11 @@ COMMANDS: Final = (
     ),
     ("config", "ledger.cli.machine.config:config", "Look at the settings."),
     ("import", "ledger.cli.tables.imports:imports", "Bring tables of other formats in."),
+    (
+        "ingest",
+        "ledger.cli.ingest:app",
+        "Bring records of Kafka topics into tables, and see how far each partition is.",
+    ),
     ("log", "ledger.cli.log.log:log", "Look at the log itself."),
     ("token", "ledger.cli.machine.token:app", "Make, list and revoke tokens of HTTP servers."),
     (
@@ -120,6 +125,11 @@ ROLES: Final = (
         "flusher",
         "ledger.cli.roles.flusher:serve_flusher",
         "Put rows of the log into files, and keep the files of tables that ask for it in order.",
+    ),
+    (
+        "ingest",
+        "ledger.cli.roles.ingest:serve_ingest",
+        "Bring records of topics into tables, as a mapping says; several share the work.",
     ),
     (
         "feeder",

@@ -25,6 +25,7 @@ from ledger.config.settings import (
     FlusherSettings,
     FollowerSettings,
     IcebergSettings,
+    IngestSettings,
     LogSettings,
     NotifierSettings,
     PublisherSettings,
@@ -99,6 +100,7 @@ class Settings:
     notifier: NotifierSettings = field(default_factory=NotifierSettings)
     iceberg: IcebergSettings = field(default_factory=IcebergSettings)
     flusher: FlusherSettings = field(default_factory=FlusherSettings)
+    ingest: IngestSettings = field(default_factory=IngestSettings)
     log: LogSettings = field(default_factory=LogSettings)
     web: WebSettings = field(default_factory=WebSettings)
 

@@ -215,6 +215,18 @@ class FlusherSettings:
     retention_h: float = 168.0
 
 
+@dataclass(frozen=True, slots=True)
+class IngestSettings:
+    """Where a process of an ingest answers, and from which lag on it counts as not ready.
+
+    `http` and `hosts` are as for a follower. `lag_max_s` bounds the time for which records wait.
+    """
+
+    http: str = "127.0.0.1:8187"
+    hosts: str = ""
+    lag_max_s: float = 60.0
+
+
 CacheSource = Literal["events", "published"]
 
 

@@ -71,11 +71,14 @@ class Ingest:
         self._pending = PendingRecords()
         self._stop = Signal()
         self._refusals = 0
+        self._waiting_since_s: float | None = None
         self.source = open_source(self)
         self._beginning = Beginning(ledger, mapping, self._offsets, self.source)
 
-    def run(self, stop: Signal) -> None:
+    def run(self, stop: Signal, tell: Callable[["Ingest"], object] = lambda _: None) -> None:
         """Take and commit records until it is stopped; what is taken then is committed first.
+
+        `tell` hears of each round.
 
         Raises SettingsError for a mapping that does not fit its tables, RoleEndedError for a bad
         record that stops the ingest, and OffsetGoneError for records that were deleted unread.
@@ -85,6 +88,7 @@ class Ingest:
         while not stop.is_set():
             self.gather()
             self.commit()
+            tell(self)
 
     def prepare(self) -> None:
         """Compare the mapping with its tables, and make the tables of bad records."""
@@ -114,6 +118,7 @@ class Ingest:
             now_s = self._clock.monotonic_s()
             if pending.count and ends_s is None:
                 ends_s = now_s + batch.seconds
+                self._waiting_since_s = self._waiting_since_s or now_s
             wait_s = IDLE_S if ends_s is None else min(IDLE_S, ends_s - now_s)
             if wait_s <= 0 or pending.count >= batch.rows or pending.bytes >= batch.bytes:
                 return
@@ -132,6 +137,7 @@ class Ingest:
         Raises what ends the ingest: see `run`.
         """
         if not self._pending.count:
+            self._waiting_since_s = None
             self._note_lag()
             return None
         began_s = self._clock.monotonic_s()
@@ -146,8 +152,14 @@ class Ingest:
             return None
         self._pending.done(receipt.position)
         self._refusals = 0
+        self._waiting_since_s = None
         self._count(found, self._clock.monotonic_s() - began_s, receipt)
         return receipt
+
+    def waited_s(self) -> float:
+        """Return for how long records have waited for their commit; threads may ask."""
+        since_s = self._waiting_since_s
+        return 0.0 if since_s is None else self._clock.monotonic_s() - since_s
 
     def close(self) -> None:
         """Leave the topics; what is not committed stays unread for the next process."""

@@ -30,7 +30,7 @@ def test_records_of_two_topics_and_their_offsets_are_one_commit(bench: IngestBen
     receipt = ingest.commit()
 
     assert receipt is not None
-    assert 3 == len(receipt.versions)
-    assert [(1, "a")] == [(row["id"], row["name"]) for row in bench.rows("db.events")]
-    assert [7] == [row["id"] for row in bench.rows("db.users")]
+    assert len(receipt.versions) == 3
+    assert [(row["id"], row["name"]) for row in bench.rows("db.events")] == [(1, "a")]
+    assert [row["id"] for row in bench.rows("db.users")] == [7]
     assert before < receipt.position

@@ -72,7 +72,7 @@ class MemorySource:
         self._places: dict[Partition, int] = {}
         self.is_deaf = False
 
-    def take(self, limit: int, wait_s: float) -> Sequence[TopicRecord]:
+    def take(self, limit: int, wait_s: float) -> Sequence[TopicRecord]:  # noqa: ARG002 - of the port
         """Return records that are there, and hear of a rebalance first."""
         if not self.is_deaf:
             self._hear()

@@ -238,7 +238,7 @@ def test_progress_that_is_recorded_alone_is_in_no_other_table(
 
     found = memory.reads.app(home, APP)
     assert found is not None
-    assert 3 == found.version
+    assert found.version == 3
     assert memory.reads.app(table, APP) is None
     assert [each.info for each in ledger.progress(APP)] == [{"at": 1}]
 

@@ -2,7 +2,6 @@
 
 from contextlib import ExitStack, closing
 from functools import partial
-from pathlib import Path
 from threading import Event as Signal
 from typing import Annotated
 
@@ -10,11 +9,10 @@ import typer
 
 from ledger.cli.answers import FailureOption, Output
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles.role import Server, answering, run_role, wait_for_broker
+from ledger.cli.roles.role import Server, answering, opened_reads, run_role, wait_for_broker
 from ledger.client import Ledger
-from ledger.config.config import Loaded, Settings, load
+from ledger.config.config import Settings, load
 from ledger.config.settings import OFF, hosts_of
-from ledger.definitions.client_reads import open_store
 from ledger.errors import SettingsError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
@@ -96,16 +94,3 @@ def connected(kafka: str, settings: Settings, reads: Reads, user: str | None) ->
         user=user,
         warehouse=settings.warehouse,
     )
-
-
-def opened_reads(loaded: Loaded) -> Reads:
-    """Return the rows at the URL of a follower, else those of this host.
-
-    Raises SettingsError if neither is set, and StoreMissingError while no rows are there.
-    """
-    found = loaded.settings
-    if found.reads_url is not None:
-        from ledger.reads.remote.http import HttpReads  # noqa: PLC0415 - loads the HTTP client
-
-        return HttpReads(found.reads_url)
-    return open_store(Path(loaded.required("store")))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 from threading import Event as Signal
 from typing import NoReturn, Protocol, TypeVar
 
@@ -12,9 +13,11 @@ from ledger.cli.answers import Output
 from ledger.cli.failures import tell
 from ledger.config.config import Loaded, load
 from ledger.config.settings import OFF
+from ledger.definitions.client_reads import open_store
 from ledger.log.port import Log, Topic
 from ledger.log_lines import LogLines
 from ledger.machine.process import interruptible, role_process
+from ledger.reads.port import Reads
 from ledger.tracing import switch_on
 
 log_lines = LogLines("lakeledger.cli")
@@ -67,3 +70,16 @@ def wait_for_broker(log: Log) -> None:
     """Return when the broker answers; before that there is no role to stop, so a signal ends it."""
     with interruptible():
         log.topic_id(Topic.EVENTS)
+
+
+def opened_reads(loaded: Loaded) -> Reads:
+    """Return the rows at the URL of a follower, else those of this host.
+
+    Raises SettingsError if neither is set, and StoreMissingError while no rows are there.
+    """
+    found = loaded.settings
+    if found.reads_url is not None:
+        from ledger.reads.remote.http import HttpReads  # noqa: PLC0415 - loads the HTTP client
+
+        return HttpReads(found.reads_url)
+    return open_store(Path(loaded.required("store")))

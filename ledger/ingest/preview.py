@@ -1,0 +1,81 @@
+"""A preview of an ingest: what the first records of its topics become. Nothing is written."""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from ledger.client import Ledger
+from ledger.clock import SystemClock
+from ledger.ingest.decoding import BadRecord
+from ledger.ingest.mapping import IngestMapping
+from ledger.ingest.offsets import recorded
+from ledger.ingest.opening import formats_of, opener
+from ledger.ingest.source import Partition, TopicRecord
+from ledger.ingest.tables import TopicTable
+
+SHOWN_MAX: Final = 10
+WAIT_S: Final = 10.0
+POLL_S: Final = 0.5
+
+
+class Preview(NamedTuple):
+    """The first rows of a topic, the bad records among them, and the columns that are added."""
+
+    topic: str
+    table: str
+    rows: Sequence[Mapping[str, Any]]
+    bad: Sequence[BadRecord]
+    new: Mapping[str, str]
+
+
+class Starts:
+    """Begins partitions where the ledger is, or at their first record."""
+
+    def __init__(self, offsets: Mapping[Partition, int]) -> None:
+        self._offsets = offsets
+        self.is_here = False
+
+    def came(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        """Return the offset at which each partition goes on."""
+        self.is_here = True
+        return {partition: self._offsets.get(partition, BEGINNING) for partition in partitions}
+
+    def went(self, partitions: Iterable[Partition]) -> None:
+        """Go on without partitions."""
+
+
+BEGINNING: Final = -2
+"""The offset by which Kafka's client begins at the first record."""
+
+
+def previews(
+    ledger: Ledger, mapping: IngestMapping, bootstrap: str, client: Mapping[str, Any]
+) -> list[Preview]:
+    """Return what the next records of each topic become; no running process is disturbed."""
+    formats = formats_of(mapping.source)
+    tables = [TopicTable(ledger, topic, formats) for topic in mapping.topics]
+    readers = {table.mapping.topic: table.reader() for table in tables}
+    starts = Starts({each.partition: each.offset for each in recorded(ledger, mapping.name)})
+    group = f"lakeledger-{ledger.id}-{mapping.name}-preview-{secrets.token_hex(4)}"
+    found = first_records(opener(mapping, bootstrap, client, group)(starts), starts)
+    made = []
+    for topic in mapping.topics:
+        records = [record for record in found if record.partition.topic == topic.topic]
+        read = readers[topic.topic].read(records[:SHOWN_MAX])
+        made.append(Preview(topic.topic, topic.table, read.rows.to_pylist(), read.bad, read.new))
+    return made
+
+
+def first_records(source: Any, starts: Starts) -> list[TopicRecord]:
+    """Return the records that come first, until there are no more for a moment."""
+    clock, found = SystemClock(), list[TopicRecord]()
+    ends_s = clock.monotonic_s() + WAIT_S
+    try:
+        while clock.monotonic_s() < ends_s:
+            records = source.take(SHOWN_MAX * 100, POLL_S)
+            found += records
+            if starts.is_here and not records:
+                break
+    finally:
+        source.close()
+    return found
