@@ -74,7 +74,7 @@ LIBRARIES: Final = {
         "ledger.backup.container",
         "ledger.backup.images.rows_file",
         "ledger.iceberg.manifests.avro_files",
-        "ledger.ingest.avro",
+        "ledger.ingest.values.avro",
     ),
     "duckdb": (*("ledger.expressions.duckdb", "ledger.snapshot", "ledger.statements"),),
     "opentelemetry": ("ledger.tracing",),
@@ -109,7 +109,7 @@ LIBRARIES: Final = {
     "markupsafe": ("projections.web.pages.rendering",),
     "urllib3": (
         *("ledger.reads.remote.http_questions", "projections.notifier.receivers"),
-        "ledger.ingest.avro",
+        "ledger.ingest.values.avro",
     ),
     "psutil": ("ledger", "projections", "spark_sink"),
     "prometheus_client": ("projections", "spark_sink"),

@@ -23,11 +23,11 @@ from ledger.errors import (
 from ledger.ingest.batch import PendingRecords
 from ledger.ingest.mapping import IngestMapping
 from ledger.ingest.offsets import LedgerOffsets, PartitionNote
-from ledger.ingest.rows import TopicRows
 from ledger.ingest.source import Assignment, Partition, TopicSource
-from ledger.ingest.starting import Beginning
+from ledger.ingest.starting import PartitionStarts
 from ledger.ingest.tables import Formats, TopicTable
 from ledger.ingest.tally import IngestTally
+from ledger.ingest.values.rows import TopicRows
 from ledger.log_lines import LogLines
 from ledger.session.receipt import Receipt
 from ledger.transaction.retry import Pace
@@ -73,7 +73,7 @@ class Ingest:
         self._refusals = 0
         self._waiting_since_s: float | None = None
         self.source = open_source(self)
-        self._beginning = Beginning(ledger, mapping, self._offsets, self.source)
+        self._beginning = PartitionStarts(ledger, mapping, self._offsets, self.source)
 
     def run(self, stop: Signal, tell: Callable[["Ingest"], object] = lambda _: None) -> None:
         """Take and commit records until it is stopped; what is taken then is committed first.

@@ -7,13 +7,13 @@ from typing import Any
 from ledger.client import Ledger
 from ledger.config.client_config import client_settings
 from ledger.errors import SettingsError
-from ledger.ingest.avro import AvroSchemas, SchemaFolder, SchemaRegistry
-from ledger.ingest.formats import format_named
 from ledger.ingest.ingest import Ingest
 from ledger.ingest.kafka_source import KafkaSource
 from ledger.ingest.mapping import IngestMapping, SourceMapping
 from ledger.ingest.source import Assignment
 from ledger.ingest.tables import Formats
+from ledger.ingest.values.avro import AvroSchemas, SchemaFolder, SchemaRegistry
+from ledger.ingest.values.formats import format_named
 
 OpenSource = Callable[[Assignment], KafkaSource]
 

@@ -6,12 +6,12 @@ from typing import Any, Final, NamedTuple
 
 from ledger.client import Ledger
 from ledger.clock import SystemClock
-from ledger.ingest.decoding import BadRecord
 from ledger.ingest.mapping import IngestMapping
 from ledger.ingest.offsets import recorded
 from ledger.ingest.opening import formats_of, opener
 from ledger.ingest.source import Partition, TopicRecord
 from ledger.ingest.tables import TopicTable
+from ledger.ingest.values.fields import BadRecord
 
 SHOWN_MAX: Final = 10
 WAIT_S: Final = 10.0

@@ -17,7 +17,7 @@ from ledger.log_lines import LogLines
 log_lines = LogLines("lakeledger.ingest")
 
 
-class Beginning:
+class PartitionStarts:
     """Finds the offsets at which partitions go on, and begins topics that were never read."""
 
     def __init__(

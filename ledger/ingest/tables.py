@@ -9,11 +9,11 @@ import pyarrow as pa
 from ledger.arrow.schema import TableSchema
 from ledger.client import Ledger
 from ledger.errors import RoleEndedError, TableExistsError, UnknownTableError
-from ledger.ingest.decoding import BadRecord
-from ledger.ingest.formats import ValueFormat
 from ledger.ingest.mapping import TopicMapping
-from ledger.ingest.rows import DELETED, RowReader, TopicRows
 from ledger.ingest.source import TopicRecord
+from ledger.ingest.values.fields import BadRecord
+from ledger.ingest.values.formats import ValueFormat
+from ledger.ingest.values.rows import DELETED, TopicReader, TopicRows
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import TableRow
 from ledger.statements.constraints import RowChecks
@@ -47,21 +47,21 @@ class TopicTable:
         self._values, self._keys = formats(mapping.format), formats(mapping.written_keys)
         self._bad = BadTable(ledger, mapping)
         self._row: TableRow | None = None
-        self._reader: RowReader | None = None
+        self._reader: TopicReader | None = None
 
     def prepare(self) -> None:
         """Compare the mapping with the table, and make the table of bad records."""
         self.reader()
         self._bad.make()
 
-    def reader(self) -> RowReader:
+    def reader(self) -> TopicReader:
         """Return what reads records as rows of the table, by its columns as of now."""
         row = self._ledger.table(self.mapping.table)
         if self._reader is None or self._row is None or self._row.definition != row.definition:
             schema = TableSchema.of(row.definition, row.name, row.table)
             schema.check_holds_rows()
             checks = RowChecks(row.name, row.definition, "").constraints
-            self._reader = RowReader(self.mapping, schema, self._values, self._keys, checks)
+            self._reader = TopicReader(self.mapping, schema, self._values, self._keys, checks)
         self._row = row
         return self._reader
 

@@ -170,9 +170,8 @@ class DeclaredWrites:
     ) -> None:
         """Declare the progress of an application in all written tables, and in `tables`.
 
-        With `alone` it is declared in `tables` only. `read_at` is the position at which the
-        progress in them was looked up, None = the snapshot. Raises TypeError or ValueError for a
-        name, version or info that no record takes, else as `add`.
+        `alone`: in `tables` only. `read_at` is the position of its look-up there, None = the
+        snapshot. Raises TypeError or ValueError for what no record takes, else as `add`.
         """
         name, version = plain_app(app)
         note = None if info is None else note_text(name, info)
@@ -181,7 +180,6 @@ class DeclaredWrites:
             self._check_writable()
             self._apps[name] = version
             self._app_tables.update(named)
-            self._alone.pop(name, None)
             if alone:
                 self._alone[name] = named
             for table in () if read_at is None else named:
@@ -262,8 +260,7 @@ class DeclaredWrites:
         is_written = is_written or is_implied
         apps = self.progress(table) if is_written else []
         head = writer.head(apps) if apps or table in self._writers else None
-        names = {app.app for app in apps}
-        notes = {app: note for app, note in self._app_notes.items() if app in names}
+        notes = {app: self._app_notes[app] for app, _ in apps if app in self._app_notes}
         rows = self.rows.get(table)
         said = self._said.get(table) if is_written else None
         is_noted = head is not None and (notes or rows or said)

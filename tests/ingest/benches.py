@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from ledger.client import Ledger
-from ledger.ingest.avro import AvroSchemas
-from ledger.ingest.formats import format_named
 from ledger.ingest.ingest import Ingest
 from ledger.ingest.mapping import mapping_of
+from ledger.ingest.values.avro import AvroSchemas
+from ledger.ingest.values.formats import format_named
 from ledger.testing import InMemoryLedger
 from tests.ingest.topics import MemorySource, MemoryTopics
 
@@ -53,6 +53,5 @@ class IngestBench:
                 return
 
     def rows(self, table: str, order: str = "id") -> Sequence[dict[str, Any]]:
-        """Return the rows of a table, in order."""
         found: Sequence[dict[str, Any]] = self.ledger.scan(table).to_arrow().to_pylist()
         return sorted(found, key=lambda row: str(row[order]))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ledger.errors import OffsetGoneError
-from ledger.ingest.source import Assignment, Held, Partition, TopicRecord
+from ledger.ingest.source import Assignment, Held, Partition, TopicRecord, TopicSource
 
 
 @dataclass
@@ -61,7 +61,7 @@ class MemoryTopics:
             self.owners[partition] = source
 
 
-class MemorySource:
+class MemorySource(TopicSource):
     """What one process sees of topics in memory.
 
     A process that is `deaf` hears of no rebalance: it goes on with the partitions that it had.
@@ -87,27 +87,21 @@ class MemorySource:
         return found
 
     def seek(self, partition: Partition, offset: int) -> None:
-        """Go on at an offset."""
         self._places[partition] = offset
 
     def partitions(self, topic: str) -> Sequence[Partition]:
-        """Return the partitions of a topic."""
         return [each for each in self._topics.records if each.topic == topic]
 
     def held(self, partition: Partition) -> Held:
-        """Return the offsets that a partition holds."""
         return Held(self._topics.first.get(partition, 0), self.end(partition))
 
     def end(self, partition: Partition) -> int:
-        """Return the end of a partition."""
         return self._topics.end(partition)
 
     def topic_id(self, topic: str) -> str:
-        """Return the id of a topic."""
         return self._topics.ids[topic]
 
     def close(self) -> None:
-        """Own nothing any more."""
         self._topics.owners = {
             partition: owner
             for partition, owner in self._topics.owners.items()

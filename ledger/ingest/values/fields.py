@@ -14,10 +14,10 @@ import pyarrow as pa
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.types import Family, family_of
 from ledger.errors import SettingsError
-from ledger.ingest.field_types import field_type, in_arrow
-from ledger.ingest.formats import Misfit
 from ledger.ingest.mapping import ColumnSource, TopicMapping
 from ledger.ingest.source import TopicRecord
+from ledger.ingest.values.field_types import field_type, in_arrow
+from ledger.ingest.values.formats import Misfit
 
 ROOT: Final = "record"
 REASON_MAX: Final = 1_000
@@ -69,7 +69,7 @@ class ReadColumn(NamedTuple):
         return in_arrow(values, self.column, form)
 
 
-class Fields:
+class NeededFields:
     """The fields that some columns need, as one type.
 
     `closed` fields allow no other beside them, at the top alone or (`deep`) at all levels. Fields

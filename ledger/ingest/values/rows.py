@@ -10,10 +10,16 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from ledger.arrow.schema import TableSchema
-from ledger.ingest.decoding import BadRecord, Fields, ReadColumn, read_columns, sources_of
-from ledger.ingest.formats import Misfit, ValueFormat
 from ledger.ingest.mapping import TopicMapping
 from ledger.ingest.source import TopicRecord
+from ledger.ingest.values.fields import (
+    BadRecord,
+    NeededFields,
+    ReadColumn,
+    read_columns,
+    sources_of,
+)
+from ledger.ingest.values.formats import Misfit, ValueFormat
 from ledger.statements.constraints import Constraint
 from ledger.statements.judge import RowJudge
 
@@ -42,7 +48,7 @@ class TopicRows(NamedTuple):
         return DELETED in self.rows.column_names
 
 
-class RowReader:
+class TopicReader:
     """Reads records of one topic as rows of a table with a schema."""
 
     def __init__(
@@ -111,7 +117,7 @@ class RowReader:
         policy = self.mapping.new_fields
         known = {name: self.schema.by_name[name.lower()] for name in self._sources}
         fields = [(known[name], source) for name, source in self._sources.items() if source.path]
-        self._fields = Fields(
+        self._fields = NeededFields(
             fields,
             frozenset(self._key),
             closed=policy != "ignore",
@@ -138,7 +144,7 @@ class RowReader:
         if not parts:
             return None
         plain = self.mapping.written_keys == "avro"
-        fields = Fields(parts, frozenset(self._key), plain=plain)
+        fields = NeededFields(parts, frozenset(self._key), plain=plain)
         self._key_getters = dict(fields.getters)
         if len(parts) > 1:
             return keys.reader(fields.type)

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from ledger.ingest.avro import AvroRecords, AvroSchemas
+from ledger.ingest.values.avro import AvroSchemas, FramedAvro
 
 AS_THEY_ARE: Final = (bytes, datetime, date, time, Decimal)
 
@@ -28,7 +28,7 @@ class ValueFormat(Protocol):
         """Return the fields of a value, whatever they are."""
 
 
-class JsonFormat:
+class JsonFormat(ValueFormat):
     """Values of JSON."""
 
     def reader(self, kind: Any) -> Callable[[bytes], Any]:
@@ -38,7 +38,7 @@ class JsonFormat:
         return msgspec.json.decode(data, type=dict[str, Any])
 
 
-class TextFormat:
+class TextFormat(ValueFormat):
     """A text that is one value, such as the number 12 or a date."""
 
     def reader(self, kind: Any) -> Callable[[bytes], Any]:
@@ -48,11 +48,11 @@ class TextFormat:
         raise ValueError(f"a text has no fields, got {data[:80]!r}")
 
 
-class AvroFormat:
+class AvroFormat(ValueFormat):
     """Values of Avro, each with the id of its schema."""
 
     def __init__(self, schemas: AvroSchemas) -> None:
-        self._records = AvroRecords(schemas)
+        self._records = FramedAvro(schemas)
 
     def reader(self, kind: Any) -> Callable[[bytes], Any]:
         read = self._records.read

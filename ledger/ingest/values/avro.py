@@ -27,7 +27,7 @@ AvroSchemas = Callable[[int], str]
 """Returns the text of a schema by its id; raises LookupError for an unknown id."""
 
 
-class AvroRecords:
+class FramedAvro:
     """Reads framed values; each schema is parsed once."""
 
     def __init__(self, schemas: AvroSchemas) -> None:
