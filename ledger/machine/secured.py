@@ -11,7 +11,7 @@ All of it is for the owner of the ledger. The folder says that the ledger is a s
 
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from ledger.config.address import FEEDER_LOGIN
 from ledger.config.client_config import client_settings
 from ledger.config.private import make_private, write_private
 from ledger.config.tokens import KnownToken, change_tokens, known_as, read_tokens
-from ledger.log.kafka.rights import CREATE, USER, WRITE, Acl, acls
+from ledger.log.kafka.rights import CREATE, READ, USER, WRITE, Acl, acls
 from ledger.log.kafka.users import set_users
 from ledger.machine.certificates import (
     BROKER_CERTIFICATE,
@@ -41,6 +41,10 @@ CLIENT: Final = "client"
 SEQUENCER: Final = "sequencer"
 FEEDER: Final = "feeder"
 NOTIFIER: Final = "notifier"
+INGEST: Final = "ingest"
+GROUPS: Final = "lakeledger-"
+"""How the names of the consumer groups of ingests begin."""
+
 TOKENS: Final = "tokens"
 TOKEN: Final = "token"  # noqa: S105 - the name of a file
 # The roles of each user; clients of this machine may also look at the ledger and back it up. A trim
@@ -53,6 +57,7 @@ USERS: Final[Mapping[str, Sequence[str]]] = {
     "iceberg": ("iceberg",),
     "flusher": ("flusher",),
     NOTIFIER: ("notifier",),
+    INGEST: ("ingest",),
     FEEDER: ("feeder",),
     CLIENT: ("client", "operator", "backup"),
     "trim": ("trim",),
@@ -121,12 +126,18 @@ class Secured:
         }
 
     def admit(
-        self, bootstrap: str, ledger: str, topic: str | None = None, *, trims: bool = False
+        self,
+        bootstrap: str,
+        ledger: str,
+        topic: str | None = None,
+        *,
+        trims: bool = False,
+        sources: Iterable[str] = (),
     ) -> None:
         """Give the users their passwords and rights, at the address of administrators.
 
         The notifier may also make and write `topic`. With `trims` a leader may take old events from
-        the log.
+        the log. An ingest reads the topics in `sources`.
         """
         words = {user: client_settings(self.client_file(user))["sasl.password"] for user in USERS}
         rights: list[Acl] = [
@@ -140,6 +151,9 @@ class Secured:
         if topic is not None:
             whole = partial(Acl, f"{USER}{NOTIFIER}", "*", "TOPIC", topic, "LITERAL")
             rights += [whole(right, "ALLOW") for right in (CREATE, WRITE)]
+        groups = ("GROUP", GROUPS, "PREFIXED")
+        for read in (groups, *(("TOPIC", source, "LITERAL") for source in sources)):
+            rights.append(Acl(f"{USER}{INGEST}", "*", *read, READ, "ALLOW"))
         set_users(bootstrap, self.admin(), words, rights, ANSWER_S)
 
     def environ(self, role: str) -> Mapping[str, str]:

@@ -67,7 +67,7 @@ def announce(up: Running, say: Callable[[str], None]) -> None:
     if address.iceberg_url:
         say(f"an Iceberg REST catalog answers at {address.iceberg_url}")
     if up.probe_urls:
-        say(f"probes and metrics of sequencers and notifier at {', '.join(up.probe_urls)}")
+        say(f"probes and metrics of sequencers, notifier and ingests at {', '.join(up.probe_urls)}")
     for url in up.cache_urls:
         say(f"metadata cache at {url}: lakeledger cache status --url {url}")
     say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))

@@ -47,6 +47,7 @@ PUBLISHER = "publisher"
 NOTIFIER = "notifier"
 ICEBERG = "iceberg"
 FLUSHER = "flusher"
+INGEST = "ingest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,13 @@ def check(settings: UpSettings) -> None:
             f"cache.http is {settings.cache_http}, the address of a single cache, but there are "
             f"{settings.caches}; leave that setting out, and each cache gets its own port"
         )
+    if settings.ingest_http is not None and len(settings.ingests) > 1:
+        raise SettingsError(
+            f"ingest.http is {settings.ingest_http}, the address of a single ingest, but there are "
+            f"{len(settings.ingests)}; leave that setting out, and each gets its own port"
+        )
     chosen = settings.http, settings.cache_http, settings.publisher_http, settings.notifier_http
-    for http in (*chosen, settings.iceberg_http):
+    for http in (*chosen, settings.iceberg_http, settings.ingest_http):
         if http is not None and http != OFF:
             Endpoint.parse(http)
 
@@ -160,7 +166,7 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         # An operator who wants no HTTP of the follower wants none of the sequencers.
         off = OFF if http == OFF else None
         probes = [ports.endpoint_of(name, off) for name in sequencer_names(settings)]
-        others = notifier_endpoints(settings, ports, off)
+        others = other_endpoints(settings, ports, off)
         roles = roles_of(settings, address, caches, probes, others)
         supervisor = Supervisor(roles, tells_stacks=is_debugged())
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
@@ -171,7 +177,7 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
                 with closing(open_store(folder / STORE)) as reads:
                     let_go(folder, reads, say)
             urls = [f"{scheme}://{cache}" for cache in caches]
-            answering = [f"{scheme}://{at}" for at in (*probes, *others) if at != OFF]
+            answering = [f"{scheme}://{at}" for at in (*probes, *others.values()) if at != OFF]
             with kept_right(settings, reached, say):
                 yield Running(address, supervisor, broker, urls, has_rows, answering)
         finally:
@@ -187,7 +193,8 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
 def admit(secured: Secured, settings: UpSettings, bootstrap: str) -> None:
     """Give the users of a secured ledger the rights for all that it runs."""
     topic, trims = settings.notifier.topic, settings.log.keep_days is not None
-    secured.admit(bootstrap, settings.ledger, topic, trims=trims)
+    sources = [name for topics in settings.ingests.values() for name in topics]
+    secured.admit(bootstrap, settings.ledger, topic, trims=trims, sources=sources)
 
 
 def come_up(
@@ -245,12 +252,12 @@ def roles_of(
     address: Address,
     caches: Sequence[str],
     probes: Sequence[str],
-    notifiers: Sequence[str] = (),
+    others: Mapping[str, str] = {},
 ) -> list[SupervisedRole]:
     """Return the roles to run, in starting order.
 
-    `caches` are the endpoints of the caches, `probes` those of the sequencers, `notifiers` that of
-    a notifier.
+    `caches` are the endpoints of the caches, `probes` those of the sequencers, `others` that of a
+    notifier and of each ingest, by name.
     """
     where = ("--bootstrap", address.bootstrap, "--ledger", address.ledger, "--with-parent")
     lease = () if settings.lease_s is None else ("--lease-s", str(settings.lease_s))
@@ -261,8 +268,8 @@ def roles_of(
     store = str(address.store)
     anew = ("--rebuild",) if settings.rebuild else ()
     http = urlsplit(address.reads_url).netloc if address.reads_url else OFF
-    others = processes_of(address, caches, (*probes, *notifiers))
-    follower = ("serve", "follower", "--store", store, "--http", http, *others, *where)
+    known = processes_of(address, caches, (*probes, *others.values()))
+    follower = ("serve", "follower", "--store", store, "--http", http, *known, *where)
     roles.append(SupervisedRole(FOLLOWER, follower, first=anew))
     for name, endpoint in zip(cache_names(settings), caches, strict=True):
         cache = ("serve", "cache", "--store", store, "--http", endpoint, *where)
@@ -274,10 +281,8 @@ def roles_of(
         roles.append(SupervisedRole(PUBLISHER, publisher))
     if address.iceberg_url:
         roles.append(SupervisedRole(ICEBERG, iceberg_command(settings, address) + where))
-    for endpoint in notifiers:
-        place = str(settings.folder / NOTIFIER)
-        notifier = ("serve", "notifier", "--store", place, "--http", endpoint, *where)
-        roles.append(SupervisedRole(NOTIFIER, notifier))
+    for name, endpoint in others.items():
+        roles.append(SupervisedRole(name, other_command(settings, address, name, endpoint) + where))
     if settings.with_flusher:
         roles.append(SupervisedRole(FLUSHER, ("serve", "flusher", "--store", store, *where)))
     if settings.with_spark:
@@ -308,18 +313,40 @@ def cache_names(settings: UpSettings) -> Sequence[str]:
     return [f"cache-{number + 1}" for number in range(settings.caches)]
 
 
-def notifier_endpoints(settings: UpSettings, ports: KeptPorts, off: str | None) -> list[str]:
-    """Return where the notifier answers; none runs without a receiver."""
-    http = settings.notifier_http or off
-    return [ports.endpoint_of(NOTIFIER, http)] if settings.notifier.is_on else []
+def other_endpoints(settings: UpSettings, ports: KeptPorts, off: str | None) -> dict[str, str]:
+    """Return where a notifier and each ingest answer; no notifier runs without a receiver."""
+    given = {NOTIFIER: settings.notifier_http} if settings.notifier.is_on else {}
+    given |= dict.fromkeys(ingests_of(settings), settings.ingest_http)
+    return {name: ports.endpoint_of(name, http or off) for name, http in given.items()}
+
+
+def ingests_of(settings: UpSettings) -> Mapping[str, Path]:
+    """Return the mapping of each ingest by the name of its process."""
+    return {f"{INGEST}-{at}": path for at, path in enumerate(settings.ingests, start=1)}
+
+
+def other_command(
+    settings: UpSettings, address: Address, name: str, endpoint: str
+) -> tuple[str, ...]:
+    """Return the command of a notifier or an ingest."""
+    if name == NOTIFIER:
+        place = str(settings.folder / NOTIFIER)
+        return ("serve", "notifier", "--store", place, "--http", endpoint)
+    mapping = str(ingests_of(settings)[name])
+    own = ("--store", str(address.store), "--http", endpoint, "--set", warehouse_of(settings))
+    return ("serve", "ingest", mapping, *own)
+
+
+def warehouse_of(settings: UpSettings) -> str:
+    """Return the setting by which a role makes tables where clients here do."""
+    return f"warehouse={settings.warehouse or settings.folder / WAREHOUSE}"
 
 
 def iceberg_command(settings: UpSettings, address: Address) -> tuple[str, ...]:
     """Return the command of the Iceberg catalog, which makes tables where clients here do."""
     at = urlsplit(address.iceberg_url or "").netloc
-    warehouse = settings.warehouse or str(settings.folder / WAREHOUSE)
     store = ("--store", str(address.store), "--http", at)
-    return ("serve", "iceberg", *store, "--set", f"warehouse={warehouse}")
+    return ("serve", "iceberg", *store, "--set", warehouse_of(settings))
 
 
 def iceberg_url(settings: UpSettings, ports: KeptPorts, scheme: str) -> str | None:

@@ -1,6 +1,6 @@
 """What `lakeledger up` runs on one machine, and how its Kafka is administered."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,8 @@ class UpSettings:
     `client` are settings of Kafka's client; the roles find them by themselves. With `secure` the
     embedded broker and all HTTP servers demand a login and speak TLS; `hosts` are further names of
     the servers. A ledger that was secured once stays so. Its leader takes old events from
-    the log by the settings `log`.
+    the log by the settings `log`. Each mapping in `ingests` runs in a process of its own; its value
+    are the topics that it reads from the Kafka of the ledger.
     """
 
     ledger: str = LEDGER_DEFAULT
@@ -39,11 +40,13 @@ class UpSettings:
     with_flusher: bool = True
     notifier: NotifierSettings = NotifierSettings()  # noqa: RUF009 - it never changes
     log: LogSettings = LogSettings()  # noqa: RUF009 - as above
+    ingests: Mapping[Path, Sequence[str]] = field(default_factory=dict)
     http: str | None = None
     cache_http: str | None = None
     publisher_http: str | None = None
     iceberg_http: str | None = None
     notifier_http: str | None = None
+    ingest_http: str | None = None
     lease_s: float | None = None
     replication: int = 1
     rebuild: bool = False

@@ -287,7 +287,7 @@ class TxnFiles(TxnVerbs):
         numbers = self._work.names.numbers(given)
         if alone and not numbers:
             raise ValueError(f"application {app!r} needs a table in `tables` to be recorded alone")
-        place = self._work.view.position_of(read_at) or None
+        place = self._work.view.position_of(read_at)
         self._work.writes.record(
             AppVersion(app, version), numbers, info, read_at=place, alone=alone
         )

@@ -165,12 +165,12 @@ class DeclaredWrites:
         tables: Iterable[int],
         info: Mapping[str, Any] | None = None,
         *,
-        read_at: int | None = None,
+        read_at: int = 0,
         alone: bool = False,
     ) -> None:
         """Declare the progress of an application in all written tables, and in `tables`.
 
-        `alone`: in `tables` only. `read_at` is the position of its look-up there, None = the
+        `alone`: in `tables` only. `read_at` is the position of its look-up there, 0 = the
         snapshot. Raises TypeError or ValueError for what no record takes, else as `add`.
         """
         name, version = plain_app(app)
@@ -182,7 +182,7 @@ class DeclaredWrites:
             self._app_tables.update(named)
             if alone:
                 self._alone[name] = named
-            for table in () if read_at is None else named:
+            for table in named if read_at else ():
                 self.plan_from(table, read_at)
             if note is not None:
                 self._app_notes[name] = note

@@ -34,7 +34,7 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode, set_up_logging
-from ledger.machine.supervisor import Supervisor
+from ledger.machine.supervisor import SupervisedRole, Supervisor
 from projections.queries import open_reads
 from tests.integration.commands import environment
 from tests.integration.soak.roles import Recorded
@@ -141,7 +141,8 @@ class IngestSoak:
         for answer in made.values():
             answer.result()
         self.log = held.enter_context(closing(KafkaLog(*self.where)))
-        self._supervisor = Supervisor([])
+        self.roles: list[SupervisedRole] = []
+        self._supervisor = Supervisor(self.roles)
         self._supervisor.environment = environment(folder)
         held.callback(self._supervisor.stop)
         store = ("--store", str(self.store))
@@ -165,7 +166,7 @@ class IngestSoak:
         own = "--bootstrap", self.broker.bootstrap, "--ledger", LEDGER, "--with-parent"
         said = self.folder / f"{name}.log"
         role = Recorded(name, ("serve", kind, *options, *own), said=said)
-        self._supervisor.roles.append(role)
+        self.roles.append(role)
         role.start(self._supervisor.environment)
 
     def connect(self, held: ExitStack) -> Ledger:
@@ -220,7 +221,7 @@ class IngestSoak:
     def strike(self, kind: str, stop: Signal) -> None:
         """Kill a process, or let it or the broker hang for a while."""
         what, _, name = kind.partition(" ")
-        role = next((each for each in self._supervisor.roles if each.name == name), None)
+        role = next((each for each in self.roles if each.name == name), None)
         process = None if role is None else role.process
         self.strikes[what] += 1
         if name == "broker":

@@ -115,7 +115,7 @@ def test_a_secured_ledger_lets_its_notifier_write_the_topic(tmp_path: Path) -> N
     pytest.importorskip("cryptography", reason="cryptography is not installed; it is in [secure]")
     secure = Secured(tmp_path / "lake")
     with starting(tmp_path, "--secure", **{TO_TOPIC: TOPIC}) as command:
-        url = command.wait_for("sequencers and notifier at").split()[-1]
+        url = command.wait_for("sequencers, notifier and ingests at").split()[-1]
         command.wait_for("Ctrl-C stops it all")
         subprocess.run([sys.executable, "-c", WORK], env=environment(tmp_path), check=True)
         login, until_s = WebLogin(secure.token, secure.ca), monotonic() + PATIENCE_S

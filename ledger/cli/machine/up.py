@@ -1,6 +1,7 @@
 """The command that brings a ledger up: every process of it on this machine."""
 
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +33,12 @@ SecureOption = Annotated[
         "--secure", help="Logins, rights, tokens and TLS for everything; a ledger stays secured."
     ),
 ]
+IngestOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--ingest", metavar="MAPPING", help="Bring records of topics into tables; several times."
+    ),
+]
 HttpOption = Annotated[
     str | None,
     typer.Option(help="host:port to read at, or off; by default a free port, which is kept."),
@@ -54,6 +61,7 @@ def up(
     caches: Annotated[int, typer.Option(min=0, help="Metadata caches, each a process.")] = 0,
     publish: PublishOption = False,
     iceberg: IcebergOption = False,
+    ingest: IngestOption = None,
     spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,
     http: HttpOption = None,
     lease_s: LeaseOption = None,
@@ -86,6 +94,7 @@ def up(
         warehouse=found.warehouse,
         notifier=found.notifier,
         log=found.log,
+        ingests=ingests_in(ingest or ()),
         lease_s=lease_s,
         rebuild=rebuild,
         flush=flush,
@@ -104,9 +113,21 @@ def up(
     raise typer.Exit(code)
 
 
+def ingests_in(mappings: Sequence[Path]) -> dict[Path, Sequence[str]]:
+    """Return the topics of each mapping that are in the Kafka of the ledger."""
+    found: dict[Path, Sequence[str]] = {}
+    for path in mappings:
+        from ledger.ingest.mapping import read_mapping  # noqa: PLC0415 - only with an ingest
+
+        plan = read_mapping(path)
+        is_own = plan.source.brokers is None
+        found[path.absolute()] = [each.topic for each in plan.topics] if is_own else []
+    return found
+
+
 def addresses(loaded: "Loaded") -> dict[str, Any]:
     """Return where roles besides the follower are to answer HTTP, None for any free port."""
-    roles = ("cache", "publisher", "iceberg", "notifier")
+    roles = ("cache", "publisher", "iceberg", "notifier", "ingest")
     return {f"{role}_http": loaded.given(f"{role}.http") for role in roles}
 
 

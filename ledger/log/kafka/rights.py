@@ -132,6 +132,11 @@ ROLES: Final[Mapping[str, RoleRights]] = {
         "`lakeledger serve notifier`: tells other programs of commits and conflicts",
         {**REGISTERED, Topic.CHECKPOINTS: (READ,)},
     ),
+    "ingest": RoleRights(
+        "`lakeledger ingest`: commits rows of other topics; it also needs READ on these and on its "
+        "consumer group",
+        WRITTEN,
+    ),
     "recover": RoleRights(
         "`lakeledger recover`: reports what a log has lost, and lets the ledger continue",
         {
