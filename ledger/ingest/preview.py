@@ -14,6 +14,7 @@ from ledger.ingest.tables import TopicTable
 from ledger.ingest.values.fields import BadRecord
 
 SHOWN_MAX: Final = 10
+TAKEN_MAX: Final = 10_000
 WAIT_S: Final = 10.0
 POLL_S: Final = 0.5
 
@@ -61,8 +62,9 @@ def previews(
     made = []
     for topic in mapping.topics:
         records = [record for record in found if record.partition.topic == topic.topic]
-        read = readers[topic.topic].read(records[:SHOWN_MAX])
-        made.append(Preview(topic.topic, topic.table, read.rows.to_pylist(), read.bad, read.new))
+        read = readers[topic.topic].read(records)
+        rows = read.rows.slice(0, SHOWN_MAX).to_pylist()
+        made.append(Preview(topic.topic, topic.table, rows, read.bad[:SHOWN_MAX], read.new))
     return made
 
 
@@ -72,9 +74,9 @@ def first_records(source: Any, starts: Starts) -> list[TopicRecord]:
     ends_s = clock.monotonic_s() + WAIT_S
     try:
         while clock.monotonic_s() < ends_s:
-            records = source.take(SHOWN_MAX * 100, POLL_S)
+            records = source.take(TAKEN_MAX, POLL_S)
             found += records
-            if starts.is_here and not records:
+            if (starts.is_here and not records) or len(found) >= TAKEN_MAX:
                 break
     finally:
         source.close()

@@ -12,9 +12,7 @@ from tests.ingest.histories import STEPS, Step, play
 # Spread, since small numbers are drawn most often and each bit of them means something.
 numbers = st.integers(0, 10_006).map(lambda number: number * 7919 % 10_007)
 steps = st.lists(
-    st.builds(Step, st.sampled_from(STEPS), st.integers(0, 5), numbers),
-    min_size=5,
-    max_size=40,
+    st.builds(Step, st.sampled_from(STEPS), st.integers(0, 5), numbers), min_size=5, max_size=40
 )
 QUIET = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 
