@@ -7,11 +7,13 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Final, NotRequired, TypedDict
 
+import msgspec
 import pyarrow as pa
 from msgspec import Meta, Raw
 
 from ledger.arrow.schema import TableColumn
 from ledger.arrow.types import Family, family_of
+from ledger.errors import SettingsError
 
 FLOAT_MAX: Final = 3.4028234663852886e38
 
@@ -19,14 +21,14 @@ EPOCHS: Final = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us"}
 
 
 def field_type(column: TableColumn, form: str | None) -> Any:
-    """Return the type of the field of a column; raises ValueError for a type without one."""
+    """Return the type of the field of a column; raises SettingsError for a type without one."""
     if form == "json":
         if family_of(column.type) is not Family.STRING:
-            raise ValueError(f"column {column.name} must be a STRING to hold JSON")
+            raise SettingsError(f"column {column.name} must be a STRING to hold JSON")
         return Raw
     if form is not None:
         if family_of(column.type) not in {Family.TIMESTAMP, Family.TIMESTAMP_NTZ}:
-            raise ValueError(f"column {column.name} must be a TIMESTAMP to be read as {form}")
+            raise SettingsError(f"column {column.name} must be a TIMESTAMP to be read as {form}")
         return whole(64)
     if family_of(column.type) is Family.STRING and () in column.lengths:
         return Annotated[str, Meta(max_length=column.lengths[()][1])]
@@ -48,7 +50,7 @@ def type_of(arrow: pa.DataType, name: str) -> Any:
             return struct_type(arrow, name)
         case family if family in PLAIN:
             return PLAIN[family]
-    raise ValueError(f"column {name} has the type {arrow}, which no field can have")
+    raise SettingsError(f"column {name} has the type {arrow}, which no field can have")
 
 
 def whole(bits: int) -> Any:
@@ -86,10 +88,14 @@ PLAIN: Final[dict[Family, Any]] = {
 def in_arrow(values: list[Any], column: TableColumn, form: str | None) -> pa.Array:
     """Return values of fields as a column; raises what Arrow raises for one that does not fit."""
     if form == "json":
-        return pa.array(
-            [None if value is None else bytes(value).decode() for value in values], column.type
-        )
+        return pa.array([json_text(value) for value in values], column.type)
     if form is not None:
         times = pa.array(values, pa.int64()).cast(pa.timestamp(EPOCHS[form]))
         return times.cast(pa.timestamp("us")).cast(column.type, safe=False)
     return pa.array(values, column.type)
+
+
+def json_text(value: Any) -> str | None:
+    """Return a part of a value as JSON; null is no value."""
+    text = bytes(value) if isinstance(value, Raw) else msgspec.json.encode(value)
+    return None if text == b"null" else text.decode()

@@ -121,7 +121,9 @@ class NeededFields:
                     kind = Any
                 self.getters[column.name] = getter(inner)
             is_needed |= needed
-            fields.append((attribute, kind) if needed else (attribute, kind | None, None))
+            # A part that is kept as it stands may be null as well.
+            wide = kind if kind in {msgspec.Raw, Any} else kind | None
+            fields.append((attribute, kind) if needed else (attribute, wide, None))
         if not place:
             for number, name in enumerate(sorted(self._nulls - tree.keys())):
                 names[f"n{number}"] = name
