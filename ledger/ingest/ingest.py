@@ -71,9 +71,11 @@ class Ingest:
         self._pending = PendingRecords()
         self._stop = Signal()
         self._refusals = 0
+        # Why partitions that came could not be begun: the source raises it where they came.
+        self._unowned: LedgerError | None = None
         self._waiting_since_s: float | None = None
         self.source = open_source(self)
-        self._beginning = PartitionStarts(ledger, mapping, self._offsets, self.source)
+        self._starts = PartitionStarts(ledger, mapping, self._offsets, self.source)
 
     def run(self, stop: Signal, tell: Callable[["Ingest"], object] = lambda _: None) -> None:
         """Take and commit records until it is stopped; what is taken then is committed first.
@@ -97,7 +99,11 @@ class Ingest:
 
     def came(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
         """Return where partitions go on that came to this process."""
-        found = self._patiently(lambda: self._beginning.of(partitions))
+        try:
+            found = self._patiently(lambda: self._starts.of(partitions))
+        except LedgerError as problem:
+            self._unowned = problem
+            raise
         self._pending.own(found)
         log_lines.info("partitions came", partitions=[*map(str, partitions)])
         return {partition: known.offset for partition, known in found.items()}
@@ -124,10 +130,13 @@ class Ingest:
                 return
             try:
                 pending.add(self.source.take(batch.rows - pending.count, wait_s))
-            except OffsetGoneError:
-                self._begin_again([*pending.known])
             except LedgerError as problem:
-                self._wait_out(problem, 1)
+                if problem is self._unowned:
+                    raise
+                if isinstance(problem, OffsetGoneError):
+                    self._begin_again([*pending.known])
+                else:
+                    self._wait_out(problem, 1)
             if ends_s is None and not pending.count:
                 return
 
