@@ -31,7 +31,9 @@ class IngestBench:
         self, *topics: dict[str, Any], owns: bool = True, ledger: Ledger | None = None
     ) -> tuple[Ingest, MemorySource]:
         """Return a new process of the ingest, with all partitions, or with none yet."""
-        mapping = mapping_of({"name": NAME, "topics": [*topics], "batch": {"seconds": 0.001}})
+        source = {} if self.schemas is None else {"schemas": "given"}
+        batch = {"seconds": 0.001}
+        mapping = mapping_of({"name": NAME, "topics": [*topics], "batch": batch, "source": source})
         made: list[MemorySource] = []
 
         def open_source(assignment: Any) -> MemorySource:
