@@ -28,11 +28,10 @@ RUN: Final = "run"
 class MappingGroup(TyperGroup):
     """Commands of which `run` needs no name: `lakeledger ingest MAPPING`."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; what names no command is a mapping to run."""
-        if args and args[0] not in {*self.commands, "--help"}:
-            args = [RUN, *args]
-        return super().parse_args(ctx, args)
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return a command; what names none is a mapping to run."""
+        given = args if args[0] in self.commands else [RUN, *args]
+        return super().resolve_command(ctx, given)
 
 
 app = typer.Typer(cls=MappingGroup, no_args_is_help=True)

@@ -1,7 +1,7 @@
 """One process of an ingest: it takes records, and commits them with the offsets behind them.
 
 A batch is committed whole or not at all. If a commit is refused, or its outcome stays unknown, the
-process asks the ledger where its partitions are, drops what the ledger has, and goes on from there.
+process asks the ledger where its partitions are, drops what the ledger has, and continues.
 So nothing is guessed: rows and offsets are in one commit, and an offset moves by compare and set.
 """
 

@@ -1,7 +1,7 @@
 """Topics of Kafka as the source of an ingest.
 
 The group of consumers only hands out partitions. No offset is committed to it, and none is read
-from it: a partition goes on where the ledger says.
+from it: a partition continues where the ledger says.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The offsets of an ingest, in the ledger: where each partition of each topic goes on.
+"""The offsets of an ingest, in the ledger: where each partition continues.
 
 They are progress of applications in the table `system.ingest`, one application for each partition,
 whose version is the offset of the next record. A commit that holds rows holds the offsets behind

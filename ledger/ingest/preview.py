@@ -37,7 +37,7 @@ class Starts:
         self.is_here = False
 
     def came(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
-        """Return the offset at which each partition goes on."""
+        """Return the offset at which each partition continues."""
         self.is_here = True
         return {partition: self._offsets.get(partition, BEGINNING) for partition in partitions}
 

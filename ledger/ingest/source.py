@@ -1,7 +1,7 @@
 """The port of a source: topics with partitions, read by several processes of one ingest.
 
 The source hands out partitions and moves them between processes. It keeps no offsets: the ledger
-says where each partition goes on.
+says where each partition continues.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ class Assignment(Protocol):
     """What a process does when partitions come to it, and when they go to another process."""
 
     def came(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
-        """Return the offset at which each partition goes on."""
+        """Return the offset at which each partition continues."""
 
     def went(self, partitions: Iterable[Partition]) -> None:
         """Forget what was read of these partitions and is not committed."""

@@ -29,7 +29,7 @@ class PartitionStarts:
     def of(self, partitions: Sequence[Partition]) -> dict[Partition, KnownOffset]:
         """Return where partitions go on.
 
-        Raises OffsetGoneError if records that are due were deleted, unless the mapping goes on
+        Raises OffsetGoneError if records that are due were deleted, unless the mapping continues
         without them, and for a topic that was made anew.
         """
         for topic in sorted({partition.topic for partition in partitions}):
@@ -52,7 +52,7 @@ class PartitionStarts:
             self._move(starts, position)
 
     def _held(self, partition: Partition, known: KnownOffset) -> KnownOffset:
-        """Return where a partition goes on, behind records that were deleted if need be."""
+        """Return where a partition continues, behind records that were deleted if need be."""
         held = self._source.held(partition)
         topic = self._mapping.of(partition.topic)
         if held.first <= known.offset <= held.end:
@@ -102,5 +102,5 @@ def advice(offset: int, end: int) -> str:
         )
     return (
         "Records were deleted before they were read. Give the topic a longer retention; with "
-        'lost = "continue" the ingest goes on without them'
+        'lost = "continue" the ingest continues without them'
     )

@@ -11,6 +11,7 @@ from tests.test_layers import ROOMS
 INNER: Final = (
     *("ledger.errors", "ledger.core", "ledger.log", "ledger.reads", "ledger.config"),
     *("ledger.sequencer", "ledger.machine", "ledger.recovery", "ledger.backup", "ledger.delta"),
+    "ledger.ingest",
 )
 OUTER: Final = (
     *("projections.store", "projections.rows", "projections.fold", "projections.reads"),

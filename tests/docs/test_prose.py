@@ -12,7 +12,7 @@ from tests.sources import Module, lies_in, product
 
 COLUMNS_MAX: Final = 160
 README_BYTES_MAX: Final = 15 * 1024
-LANGUAGES: Final = {"python", "sh", "json", "properties", "text", "{toctree}"}
+LANGUAGES: Final = {"python", "sh", "json", "properties", "text", "toml", "{toctree}"}
 # What a sentence about programs needs no word for: name the part of the program instead.
 BANNED: Final = (
     *("who", "whom", "whoever", "whomever", "nobody", "somebody", "everybody", "anybody"),

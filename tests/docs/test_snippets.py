@@ -14,6 +14,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.config.client_config import client_settings
+from ledger.ingest.mapping import read_mapping
 from ledger.machine.up import Running, running
 from ledger.machine.up_settings import UpSettings
 from projections.queries import open_reads
@@ -94,3 +95,11 @@ def test_a_file_of_settings_that_a_page_shows_can_be_read(block: Block, tmp_path
     found: Sequence[str] = list(client_settings(file))
 
     assert len(found) == len(block.text.splitlines())
+
+
+@pytest.mark.parametrize("block", all_blocks("toml"), ids=str)
+def test_a_mapping_that_a_page_shows_can_be_read(block: Block, tmp_path: Path) -> None:
+    file = tmp_path / "mapping.toml"
+    file.write_text(block.text, encoding="utf-8")
+
+    assert read_mapping(file).topics

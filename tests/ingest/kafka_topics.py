@@ -15,7 +15,6 @@ LOOK_S = 0.1
 
 
 def create(bootstrap: str, topic: str, partitions: int = 2) -> None:
-    """Create a topic."""
     client = AdminClient({"bootstrap.servers": bootstrap})
     client.create_topics([NewTopic(topic, partitions, 1)])[topic].result(PATIENCE_S)
 
@@ -32,7 +31,6 @@ def produce(
 
 
 def write_mapping(folder: Path, text: str) -> Path:
-    """Write a mapping, and return its path."""
     path = folder / "mapping.toml"
     path.write_text(text)
     return path

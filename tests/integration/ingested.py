@@ -175,7 +175,6 @@ class IngestSoak:
         return Ledger.connect(*self.where, reads=reads)
 
     def write_mapping(self) -> Path:
-        """Write the mapping, and return its path."""
         lines = ['name = "soak"', "[batch]", "seconds = 0.5"]
         place = 'partition = {record = "partition"}', 'offset = {record = "offset"}'
         names = 'id = "id"', 'amount = "amount"', 'sent = "sent"'
