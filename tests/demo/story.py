@@ -23,6 +23,7 @@ from tests.demo.flights import (
     write_days,
 )
 from tests.demo.iceberg import show_iceberg
+from tests.demo.ingested import show_ingest
 from tests.demo.isolation import show_isolation
 from tests.demo.metastores.metastore import TablePlace
 from tests.demo.metastores.two_metastores import show_two_metastores
@@ -91,6 +92,8 @@ def play_on(
     conflicts += show_one_file(stage, report)
     report.step("Spark SQL: two jobs race, one commit over two tables, a stream is killed")
     conflicts += show_spark_sql(stage, report)
+    report.step("A topic: its records become rows while statements change them, and a kill")
+    conflicts += show_ingest(stage, report)
     report.step("Iceberg: DuckDB changes two tables in one commit, by the REST catalog")
     show_iceberg(stage, report)
     report.step("Two metastores: the steps of Hive's page, M1 writes and M2 reads it from the log")
