@@ -20,7 +20,9 @@ yaml = pytest.importorskip("yaml", reason="PyYAML comes with kubernetes-validate
 
 DEPLOY: Final = Path(__file__).parent.parent / "deploy"
 UNITS: Final = sorted(path.name for path in (DEPLOY / "systemd").iterdir() if path.suffix != ".env")
-ROLES: Final = ("sequencer", "follower", "cache", "publisher", "iceberg", "notifier", "flusher")
+ROLES: Final = (
+    *("sequencer", "follower", "cache", "publisher", "iceberg", "notifier", "flusher", "ingest"),
+)
 # An older one, and the one of today.
 VERSIONS: Final = ("1.29.0", "1.37.0")
 SETTING: Final = re.compile(r"^#? ?LAKELEDGER_([A-Z_]+)", re.MULTILINE)

@@ -217,11 +217,13 @@ class FlusherSettings:
 
 @dataclass(frozen=True, slots=True)
 class IngestSettings:
-    """Where a process of an ingest answers, and from which lag on it counts as not ready.
+    """What a process of an ingest runs, where it answers, and when it counts as not ready.
 
-    `http` and `hosts` are as for a follower. `lag_max_s` bounds the time for which records wait.
+    `mapping` is the file of its mapping. `http` and `hosts` are as for a follower. `lag_max_s`
+    bounds the time for which records wait.
     """
 
+    mapping: Path | None = None
     http: str = "127.0.0.1:8187"
     hosts: str = ""
     lag_max_s: float = 60.0

@@ -80,7 +80,10 @@ OTHERS: Final = {
         *("joining", "joining_txn", "CatalogState.begin"),
     },
     "it reads by the verbs on rows, or plans a statement that does": {"Transaction.statement"},
-    "it compares or records the progress of writers": {"is_new_batch", "note_batch"},
+    "it compares or records the progress of writers": {
+        *("is_new_batch", "note_batch", "LedgerOffsets.record")
+    },
+    "it writes by the verbs on rows": {"TopicTable.write", "BadTable.write"},
     "it imports": {"committed", "defined", "stages_in"},
 }
 TXNS: Final = {"ledger.transaction.transaction.Transaction", "spark_sink.host_tables.HostSnapshot"}

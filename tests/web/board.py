@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from ledger.config.settings import NotifierSettings
+from ledger.config.settings import IngestSettings, NotifierSettings
 from ledger.machine.room import HostPlaces
 from ledger.testing import InMemoryLedger
 from projections.delta.publisher import DeltaPublisher
@@ -21,10 +21,12 @@ from projections.notifier.delivery import Delivery
 from projections.notifier.notifier import Notifier
 from projections.notifier.open_lineage import run_event
 from projections.notifier.receivers import FileReceiver
+from projections.web.roles.ingest import serve_ingest
 from projections.web.roles.notifier import serve_notifier
 from projections.web.roles.publisher import serve_publisher
 from tests.docs.pages import ROOT
 from tests.iceberg.door.doors import answering
+from tests.ingest.benches import IngestBench
 from tests.notifier.receiving import Running
 from tests.web.looks import seen
 from tests.web.served import Served
@@ -88,6 +90,18 @@ def of_notifier() -> str:
             notifier.close()
 
 
+def of_ingest() -> str:
+    with TemporaryDirectory() as folder, InMemoryLedger() as memory:
+        bench = IngestBench(memory, Path(folder))
+        bench.ledger.create_table("t", [("id", "INT")])
+        bench.topics.create("t")
+        ingest, _ = bench.process({"topic": "t", "table": "t"})
+        bench.topics.put("t", b'{"id": 1}')
+        bench.drain(ingest)
+        with closing(Served(serve_ingest(ingest, IngestSettings(http=NOWHERE.http)))) as served:
+            return metrics_of(served)
+
+
 def of_iceberg() -> str:
     with (
         TemporaryDirectory() as folder,
@@ -104,6 +118,7 @@ ROLES: Final[Mapping[str, Callable[[], str]]] = {
     "Publisher": of_publisher,
     "Iceberg catalog": of_iceberg,
     "Notifier": of_notifier,
+    "Ingest": of_ingest,
 }
 # Labels are known only where a sample has them; these have none before something happens.
 LABELS: Final[Mapping[str, str]] = {
@@ -303,6 +318,14 @@ RULES: Final[Sequence[Alert]] = (
     Alert(
         *("NotifierBehind", "lakeledger_notifier_lag_seconds > 300", "1m", "ticket"),
         "A receiver does not take what happens: see the notifier's /readyz.",
+    ),
+    Alert(
+        *("IngestBehind", "lakeledger_ingest_waiting_seconds > 60", "1m", "page"),
+        "Records of a topic wait for their commit: see the ingest's /readyz.",
+    ),
+    Alert(
+        *("IngestBadRecords", "increase(lakeledger_ingest_bad_records_total[15m]) > 0", "0s"),
+        *("ticket", "Records of a topic do not fit their table: see its table of bad records."),
     ),
     Alert(
         *("ImpossibleCommits", "increase(lakeledger_anomalies_total[15m]) > 0", "0s", "ticket"),

@@ -15,7 +15,7 @@ from ledger.cli.roles.role import Server, answering, opened_reads, run_role, wai
 from ledger.client import Ledger
 from ledger.config.config import Loaded, load
 from ledger.config.settings import OFF, IngestSettings, WebSettings
-from ledger.errors import LedgerError, OffsetGoneError
+from ledger.errors import LedgerError, OffsetGoneError, SettingsError
 from ledger.ingest.ingest import Ingest
 from ledger.ingest.mapping import read_mapping
 from ledger.ingest.opening import opened_ingest
@@ -31,7 +31,9 @@ PAUSE_S: Final = 0.5
 
 
 def serve_ingest(
-    mapping: MappingArgument,
+    mapping: Annotated[
+        str | None, typer.Argument(metavar="[MAPPING]", help="The file that maps topics to tables.")
+    ] = None,
     bootstrap: BootstrapOption = None,
     store: Annotated[
         str | None, typer.Option(metavar="<path>", help="The follower's rows on this host.")
@@ -46,11 +48,16 @@ def serve_ingest(
     with_parent: WithParentOption = False,
     output: FailureOption = Output.TABLE,
 ) -> None:
-    """Bring records of topics into tables, as a mapping says; several processes share the work."""
-    flags = {"bootstrap": bootstrap, "ledger": ledger, "store": store}
+    """Bring records of topics into tables, as a mapping says; several share the work."""
+    flags = {"bootstrap": bootstrap, "ledger": ledger, "store": store, "ingest.mapping": mapping}
     loaded = load({**flags, "ingest.http": OFF if no_http else http}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
-    client, plan = found.client(), read_mapping(mapping)
+    if found.ingest.mapping is None:
+        raise SettingsError(
+            "ingest.mapping is not set. Name the file, or set LAKELEDGER_INGEST__MAPPING: it says "
+            "which topics go into which tables"
+        )
+    client, plan = found.client(), read_mapping(found.ingest.mapping.expanduser())
 
     def run(stop: Signal) -> None:
         with ExitStack() as own:
