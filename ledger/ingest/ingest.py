@@ -74,6 +74,7 @@ class Ingest:
         # Why partitions that came could not be begun: the source raises it where they came.
         self._unowned: LedgerError | None = None
         self._waiting_since_s: float | None = None
+        self._due_s = float("-inf")
         self.source = open_source(self)
         self._starts = PartitionStarts(ledger, mapping, self._offsets, self.source)
 
@@ -117,16 +118,18 @@ class Ingest:
         log_lines.info("partitions went", partitions=[*map(str, gone)])
 
     def gather(self) -> None:
-        """Take records until a batch is full or its time is over; return early without any."""
+        """Take records until a batch is full or due; return early without any.
+
+        A batch is due a while after the last one. So a record that comes alone waits for none.
+        """
         batch, pending = self.mapping.batch, self._pending
-        ends_s: float | None = None
         while not self._stop.is_set():
-            now_s = self._clock.monotonic_s()
-            if pending.count and ends_s is None:
-                ends_s = now_s + batch.seconds
+            now_s, wait_s = self._clock.monotonic_s(), IDLE_S
+            if pending.count:
                 self._waiting_since_s = self._waiting_since_s or now_s
-            wait_s = IDLE_S if ends_s is None else min(IDLE_S, ends_s - now_s)
+                wait_s = min(wait_s, self._due_s - now_s)
             if wait_s <= 0 or pending.count >= batch.rows or pending.bytes >= batch.bytes:
+                self._due_s = now_s + batch.seconds
                 return
             try:
                 pending.add(self.source.take(batch.rows - pending.count, wait_s))
@@ -137,7 +140,7 @@ class Ingest:
                     self._begin_again([*pending.known])
                 else:
                     self._wait_out(problem, 1)
-            if ends_s is None and not pending.count:
+            if not pending.count:
                 return
 
     def commit(self) -> Receipt | None:

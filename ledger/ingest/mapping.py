@@ -68,11 +68,11 @@ class SourceMapping(Strict, frozen=True):
 
 
 class BatchMapping(Strict, frozen=True):
-    """When a batch is committed: at a number of records, a size of their values, or an age."""
+    """When a batch is committed: at a number of records, at a size, or after the last one."""
 
     rows: int = 20_000
     megabytes: int = 64
-    seconds: float = 1.0
+    seconds: float = 0.5
 
     @property
     def bytes(self) -> int:

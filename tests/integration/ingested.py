@@ -175,7 +175,7 @@ class IngestSoak:
         return Ledger.connect(*self.where, reads=reads)
 
     def write_mapping(self) -> Path:
-        lines = ['name = "soak"', "[batch]", "seconds = 0.5"]
+        lines = ['name = "soak"']
         place = 'partition = {record = "partition"}', 'offset = {record = "offset"}'
         names = 'id = "id"', 'amount = "amount"', 'sent = "sent"'
         for topic in self.topics:
