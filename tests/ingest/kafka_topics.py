@@ -14,8 +14,8 @@ PATIENCE_S = 60.0
 LOOK_S = 0.1
 
 
-def create(bootstrap: str, topic: str, partitions: int = 2) -> None:
-    client = AdminClient({"bootstrap.servers": bootstrap})
+def create(bootstrap: str, topic: str, partitions: int = 2, **settings: Any) -> None:
+    client = AdminClient({"bootstrap.servers": bootstrap, **settings})
     client.create_topics([NewTopic(topic, partitions, 1)])[topic].result(PATIENCE_S)
 
 

@@ -3,14 +3,19 @@
 import signal
 from contextlib import closing, suppress
 from pathlib import Path
+from threading import Event as Signal
+from threading import Thread
 
 import pytest
 from urllib3 import PoolManager
 
 from ledger.client import Ledger
+from ledger.config.client_config import client_settings
 from ledger.errors import UnknownTableError
 from ledger.machine.exit_codes import ExitCode
 from ledger.machine.folder import STORE
+from ledger.machine.up import running
+from ledger.machine.up_settings import UpSettings
 from projections.queries import open_reads
 from tests.ingest.kafka_topics import create, produce, wait_for, write_mapping
 from tests.integration.commands import answer_of, lakeledger, starting
@@ -77,3 +82,30 @@ def test_topics_are_in_tables_of_a_ledger_that_is_up(tmp_path: Path) -> None:
     assert 'lakeledger_ingest_records_total{topic="orders"} 101.0' in metrics
     assert 'lakeledger_ingest_bad_records_total{topic="orders"} 1.0' in metrics
     assert ready.status == 200, ready.data
+
+
+def test_an_ingest_of_a_secured_ledger_may_read_its_topics(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason="cryptography is not installed; it is in [secure]")
+    mapping = write_mapping(tmp_path, MAPPING)
+    topics = ("orders", "users")
+    settings = UpSettings(home=tmp_path, secure=True, ingests={mapping: topics})
+    with running(settings) as up, closing(open_reads(tmp_path / "lake" / STORE)) as reads:
+        assert settings.secured is not None
+        assert up.broker is not None
+        admin, own = settings.secured.admin(), client_settings(settings.secured.client_file())
+        for topic in topics:
+            create(up.broker.admin, topic, 2, **admin)
+        produce(up.broker.admin, "orders", [(None, {"id": 1})], **admin)
+        with Ledger.connect(
+            up.address.bootstrap, "lake", reads=reads, client=own, warehouse=tmp_path / "tables"
+        ) as ledger:
+            for table in ("db.orders", "db.users"):
+                ledger.create_table(table, COLUMNS)
+            stop = Signal()
+            watch = Thread(target=up.supervisor.watch, args=(stop,))
+            watch.start()
+            try:
+                wait_for(lambda: count(ledger, "db.orders") == 1)
+            finally:
+                stop.set()
+                watch.join()
