@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ledger.arrow.schema import TableSchema
 from ledger.client import Ledger
-from ledger.errors import RoleEndedError, TableExistsError, UnknownTableError
+from ledger.errors import RoleEndedError, SettingsError, TableExistsError, UnknownTableError
 from ledger.ingest.mapping import TopicMapping
 from ledger.ingest.source import TopicRecord
 from ledger.ingest.values.fields import BadRecord
@@ -57,6 +57,12 @@ class TopicTable:
     def reader(self) -> TopicReader:
         """Return what reads records as rows of the table, by its columns as of now."""
         row = self._ledger.table(self.mapping.table)
+        kind, layout = row.definition.kind, row.definition.layout
+        if (kind, layout) != ("managed", "listed"):
+            raise SettingsError(
+                f"topic {self.mapping.topic}: table {row.name} must be a managed table of layout "
+                f"listed, it is {kind} of layout {layout}"
+            )
         if self._reader is None or self._row is None or self._row.definition != row.definition:
             schema = TableSchema.of(row.definition, row.name, row.table)
             schema.check_holds_rows()

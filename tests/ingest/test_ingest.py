@@ -328,6 +328,13 @@ def test_rows_that_another_program_changes_meanwhile_are_merged_anew(bench: Inge
     assert [row["name"] for row in bench.rows("db.users")] == ["b"]
 
 
+def test_a_table_of_hive_folders_is_refused(bench: IngestBench) -> None:
+    made(bench, layout="directories", location=bench.folder / "events")
+
+    with pytest.raises(SettingsError, match="must be a managed table of layout listed"):
+        bench.process(EVENTS)
+
+
 def test_a_stopped_ingest_commits_what_it_took(bench: IngestBench) -> None:
     made(bench)
     ingest, _ = bench.process(EVENTS)

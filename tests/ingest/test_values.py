@@ -147,6 +147,7 @@ def test_a_column_is_filled_from_its_source(
     ("columns", "sources", "why"),
     [
         ([("a", "INT")], {"b": "b"}, "has no column b, it has a"),
+        ([("a", "INT"), ("b", "INT NOT NULL")], {"a": "a"}, "column b of table db.t must not be"),
         ([("a", "INT")], {"a": {"record": "key"}}, "column a must be binary or string"),
         ([("a", "INT")], {"a": {"value": "x"}}, "the value of column a does not fit"),
         ([("a", "INT"), ("b", "INT")], {"a": "x", "b": "x.y"}, "must be read by one column"),

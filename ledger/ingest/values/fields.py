@@ -182,9 +182,16 @@ def sources_of(mapping: TopicMapping, schema: TableSchema) -> dict[str, ColumnSo
         for column in schema.columns:
             if not (column.generated or column.identity or column.name in found):
                 found[column.name] = ColumnSource(field=[column.name])
-    for name in mapping.key:
-        if schema.find(name) is None:
-            raise SettingsError(f"topic {mapping.topic}: the table has no key column {name}")
+    lacking = [name for name in mapping.key if schema.find(name) is None]
+    if lacking:
+        raise SettingsError(f"topic {mapping.topic}: the table has no key column {lacking[0]}")
+    for column in schema.columns:
+        has_value = column.nullable or column.default or column.generated or column.identity
+        if not has_value and column.name not in found:
+            raise SettingsError(
+                f"topic {mapping.topic}: column {column.name} of table {schema.name} must not be "
+                "null: name it among the columns"
+            )
     return found
 
 
