@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from ledger.machine.process import ExitCode
-from ledger.machine.supervisor import BACKOFF_MIN_S, SETTLED_S, SupervisedRole, Supervisor
+from ledger.machine.supervisor import BACKOFF_MIN_S, FINAL_S, SETTLED_S, SupervisedRole, Supervisor
 from ledger.machine.up import Ending
 
 WAIT_S = 20.0
@@ -150,6 +150,20 @@ def test_a_role_that_would_end_again_ends_the_watch(stage: Stage, code: ExitCode
     assert other.pid
     supervisor.stop()
     assert stage.told() == "other stops"
+
+
+@pytest.mark.parametrize("code", [ExitCode.USAGE, ExitCode.UNHEALTHY])
+def test_a_role_that_is_not_vital_ends_no_other_and_is_tried_again_later(
+    stage: Stage, code: ExitCode
+) -> None:
+    role = stage.role("ingest", f"exit {code}")
+    role.is_vital = False
+    supervisor = Supervisor([role])
+    supervisor.start()
+    wait_for_end(role)
+
+    assert supervisor.look_after(role) is None
+    assert role.retry_s > time.monotonic() + FINAL_S / 2
 
 
 def test_a_watch_that_is_told_to_stop_has_nothing_to_report(stage: Stage) -> None:

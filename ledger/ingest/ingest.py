@@ -5,6 +5,7 @@ process asks the ledger where its partitions are, drops what the ledger has, and
 So nothing is guessed: rows and offsets are in one commit, and an offset moves by compare and set.
 """
 
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Event as Signal
 from typing import Final, TypeVar
@@ -63,9 +64,10 @@ class Ingest:
         formats: Formats,
         *,
         clock: Clock | None = None,
+        draw: Callable[[], float] = random.random,
     ) -> None:
         self.mapping, self.tally = mapping, IngestTally()
-        self._ledger, self._clock = ledger, clock or SystemClock()
+        self._ledger, self._clock, self._draw = ledger, clock or SystemClock(), draw
         self._offsets = LedgerOffsets(ledger, mapping.name)
         self._tables = {topic.topic: TopicTable(ledger, topic, formats) for topic in mapping.topics}
         self._pending = PendingRecords()
@@ -240,7 +242,7 @@ class Ingest:
         if str(problem) != self.tally.problem:
             log_lines.warning("not committed yet", why=str(problem))
         self.tally.problem = str(problem)
-        self._stop.wait(PACE.pause_s(failures, 1.0))
+        self._stop.wait(PACE.pause_s(failures, self._draw()))
 
     def _notes(self) -> dict[Partition, PartitionNote]:
         """Return what the commit notes of each partition."""

@@ -22,6 +22,8 @@ BACKOFF_MIN_S = 0.2
 BACKOFF_MAX_S = 5.0
 # A role that lived this long starts again at once when it ends.
 SETTLED_S = 10.0
+# A role that is not vital is tried again this long after an end that would repeat itself.
+FINAL_S = 30.0
 STOP_S = 20.0
 TELLS_S = 2.0
 LEDGER = (sys.executable, "-m", "ledger")
@@ -33,7 +35,8 @@ log_lines = LogLines("lakeledger.supervisor")
 class SupervisedRole:
     """One child process: how to start it, and its ends so far.
 
-    Its first start also gets the arguments of `first`; each has the variables of `environ`.
+    Its first start also gets the arguments of `first`; each has the variables of `environ`. If it
+    is not vital, an end that a restart would repeat ends no other role.
     """
 
     name: str
@@ -46,6 +49,7 @@ class SupervisedRole:
     restarts: int = 0
     first: Sequence[str] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
+    is_vital: bool = True
 
     def start(self, environment: Mapping[str, str] | None = None) -> None:
         """Start the process in a session of its own, so that Ctrl-C reaches only its parent."""
@@ -113,12 +117,15 @@ class Supervisor:
         if code is None:
             return None
         log_lines.warning("role ended", role=role.name, pid=role.pid, code=code)
-        if code in FINAL:
+        if code in FINAL and role.is_vital:
             return ExitCode(code)
         lived_s = now_s - role.started_s
-        role.backoff_s = (
-            BACKOFF_MIN_S if lived_s > SETTLED_S else min(role.backoff_s * 2, BACKOFF_MAX_S)
-        )
+        role.backoff_s = min(role.backoff_s * 2, BACKOFF_MAX_S)
+        if code in FINAL:
+            # A person has to look first, for example at a record that does not fit.
+            role.backoff_s = FINAL_S
+        elif lived_s > SETTLED_S:
+            role.backoff_s = BACKOFF_MIN_S
         role.retry_s = now_s + role.backoff_s
         role.release()
         return None

@@ -282,7 +282,9 @@ def roles_of(
     if address.iceberg_url:
         roles.append(SupervisedRole(ICEBERG, iceberg_command(settings, address) + where))
     for name, endpoint in others.items():
-        roles.append(SupervisedRole(name, other_command(settings, address, name, endpoint) + where))
+        command = other_command(settings, address, name, endpoint)
+        # A record that does not fit must not end the ledger.
+        roles.append(SupervisedRole(name, command + where, is_vital=name == NOTIFIER))
     if settings.with_flusher:
         roles.append(SupervisedRole(FLUSHER, ("serve", "flusher", "--store", store, *where)))
     if settings.with_spark:
