@@ -126,24 +126,30 @@ class Ingest:
         """
         batch, pending = self.mapping.batch, self._pending
         while not self._stop.is_set():
-            now_s, wait_s = self._clock.monotonic_s(), IDLE_S
-            if pending.count:
-                self._waiting_since_s = self._waiting_since_s or now_s
-                wait_s = min(wait_s, self._due_s - now_s)
-            if wait_s <= 0 or pending.count >= batch.rows or pending.bytes >= batch.bytes:
-                self._due_s = now_s + batch.seconds
-                return
-            try:
-                pending.add(self.source.take(batch.rows - pending.count, wait_s))
-            except LedgerError as problem:
-                if problem is self._unowned:
-                    raise
-                if isinstance(problem, OffsetGoneError):
-                    self._begin_again([*pending.known])
-                else:
-                    self._wait_out(problem, 1)
+            left_s = self._due_s - self._clock.monotonic_s()
+            self._take(min(IDLE_S, max(0.0, left_s)) if pending.count else IDLE_S)
             if not pending.count:
                 return
+            now_s = self._clock.monotonic_s()
+            self._waiting_since_s = self._waiting_since_s or now_s
+            is_full = pending.count >= batch.rows or pending.bytes >= batch.bytes
+            if is_full or now_s >= self._due_s:
+                self._due_s = now_s + batch.seconds
+                return
+
+    def _take(self, wait_s: float) -> None:
+        """Take what is there, at least one record: a source tells of partitions meanwhile."""
+        pending = self._pending
+        try:
+            left = self.mapping.batch.rows - pending.count
+            pending.add(self.source.take(max(1, left), wait_s))
+        except LedgerError as problem:
+            if problem is self._unowned:
+                raise
+            if isinstance(problem, OffsetGoneError):
+                self._begin_again([*pending.known])
+            else:
+                self._wait_out(problem, 1)
 
     def commit(self) -> Receipt | None:
         """Commit what was taken; None if there was nothing, or if the ledger has to be asked.

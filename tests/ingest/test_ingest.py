@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from ledger.errors import OffsetGoneError, RoleEndedError, SettingsError
-from ledger.ingest.offsets import HOME, recorded
-from ledger.ingest.source import Partition
+from ledger.ingest.batch import PendingRecords
+from ledger.ingest.offsets import HOME, KnownOffset, recorded
+from ledger.ingest.source import Partition, TopicRecord
 from tests.ingest.benches import NAME, IngestBench
 
 EVENTS: dict[str, Any] = {"topic": "events", "table": "db.events"}
@@ -114,20 +115,17 @@ def test_an_owner_of_some_partitions_keeps_its_own(bench: IngestBench) -> None:
     assert ids(bench) == [1, 2]
 
 
-def test_a_ledger_that_went_back_is_read_again_from_there(bench: IngestBench) -> None:
-    """A process that knew more than the ledger has, as behind a cut, reads what is missing."""
-    made(bench)
-    ingest, _ = bench.process(EVENTS)
-    put(bench, 1, 2)
-    ingest.gather()
-    known = ingest._pending.known  # noqa: SLF001 - what no public step can bring about
-    known[FIRST] = known[FIRST]._replace(offset=2, position=0)
-    put(bench, 3)
-    ingest.gather()
+def test_a_partition_that_the_ledger_has_at_an_earlier_place_is_read_again() -> None:
+    """So it is behind a cut of the log: what lies between was lost with the rows."""
+    pending = PendingRecords()
+    pending.own({FIRST: KnownOffset(2, 10)})
+    pending.add([TopicRecord(FIRST, offset, None, b"") for offset in (2, 3)])
 
-    bench.drain(ingest)
+    again = pending.settle({FIRST: KnownOffset(1, 8)})
+    pending.add([TopicRecord(FIRST, offset, None, b"") for offset in (1, 2)])
 
-    assert ids(bench) == [1, 2, 3]
+    assert again == [FIRST]
+    assert (pending.count, pending.ends(), pending.read_at()) == (2, {FIRST: 3}, 8)
 
 
 def test_the_first_bad_record_stops_the_ingest_and_is_named(bench: IngestBench) -> None:
