@@ -87,8 +87,11 @@ class KafkaSource:
     def seek(self, partition: Partition, offset: int) -> None:
         """Let an assigned partition go on at an offset."""
         place = TopicPartition(*partition, offset)
-        self._consumer.incremental_unassign([TopicPartition(*partition)])
-        self._consumer.incremental_assign([place])
+        try:
+            self._consumer.incremental_unassign([TopicPartition(*partition)])
+            self._consumer.incremental_assign([place])
+        except KafkaException as problem:
+            raise self._log_error(problem.args[0], partition.topic) from problem
 
     def partitions(self, topic: str) -> Sequence[Partition]:
         """Return all partitions of a topic; raises TopicMissingError."""
