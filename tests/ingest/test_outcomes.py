@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger.core.limits import DEFAULT_LIMITS
 from ledger.log.lossy import LossyLog, LossyWriter
 from ledger.log.memory import MemoryTopic
 from ledger.log.port import Topic
@@ -82,3 +83,23 @@ def test_a_commit_without_an_answer_is_looked_up_and_not_made_twice(
     assert unknown is None
     assert ids(bench) == [1, 2, 3]
     assert ingest.tally.repeats == 1
+
+
+def test_an_offset_that_was_looked_up_long_ago_is_looked_up_again(tmp_path: Path) -> None:
+    """The ledger remembers few commits, and the process was idle for longer."""
+    limits = DEFAULT_LIMITS._replace(conflict_entries_min=5, conflict_entries_max=200_000)
+    with InMemoryLedger(limits=limits) as memory:
+        bench = IngestBench(memory, tmp_path)
+        made(bench)
+        ingest, _ = bench.process(EVENTS)
+        bench.drain(ingest)
+        for number in range(30):
+            bench.ledger.append("db.events", [{"id": 100 + number}])
+        put(bench, 1)
+        ingest.gather()
+
+        refused = ingest.commit()
+        bench.drain(ingest)
+
+        assert refused is None
+        assert ids(bench)[0] == 1
