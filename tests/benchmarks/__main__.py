@@ -49,6 +49,7 @@ from tests.benchmarks import (
     spark_sql,
     table_rows,
     take_over,
+    topics_ingested,
     valid_list,
     visibility,
 )
@@ -127,6 +128,8 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "I1": Benchmark(iceberg_commits.measure_commits, "commits of pyiceberg : on SQL", PYICEBERG),
     "I2": Benchmark(iceberg_commits.measure_loads, "a load, many versions : few"),
     "I3": Benchmark(iceberg_commits.measure_scans, "DuckDB by the catalog : by delta_scan"),
+    "IN1": Benchmark(topics_ingested.measure_rate, "three topics ingested : Spark's streaming"),
+    "IN2": Benchmark(topics_ingested.measure_freshness, "a record until its row is readable"),
     "T10": Benchmark(published.measure, "from a commit to deltalake, through the published log"),
     "TO": Benchmark(take_over.measure, "from kill -9 of the leader to the next one's answer"),
     "S1": Benchmark(visibility.measure, "from a commit to its rows in the Spark feeder's store"),
