@@ -73,6 +73,15 @@ class PendingRecords:
         """Return the position from which the offsets of the partitions with records are known."""
         return min(self.known[partition].position for partition in self._records)
 
+    @property
+    def is_of_one_position(self) -> bool:
+        """Whether the offsets of all partitions with records were known at one position.
+
+        A commit has one base for all of them. With an older one it would lose to the commits of its
+        own process.
+        """
+        return len({self.known[partition].position for partition in self._records}) <= 1
+
     def done(self, position: int) -> None:
         """Note that all records were committed at a position of the ledger."""
         for partition, end in self.ends().items():

@@ -162,10 +162,14 @@ class Ingest:
             return None
         began_s = self._clock.monotonic_s()
         try:
+            if not self._pending.is_of_one_position:
+                self._look_up()
             found = {
                 topic: self._tables[topic].read(records)
                 for topic, records in self._pending.by_topic().items()
             }
+            if not found:
+                return None
             receipt = self._committed(found)
         except LedgerError as problem:
             self._settle(problem)
@@ -220,6 +224,10 @@ class Ingest:
         if is_overtaken and self._refusals > REFUSALS_MAX:
             raise problem
         self._wait_out(problem, self._refusals)
+        self._look_up()
+
+    def _look_up(self) -> None:
+        """Look up the offsets of all partitions, and drop the records that the ledger has."""
         found = self._patiently(lambda: self._offsets.read([*self._pending.known]))
         for partition in self._pending.settle(found):
             self.source.seek(partition, found[partition].offset)

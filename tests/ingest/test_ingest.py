@@ -98,6 +98,19 @@ def test_a_late_owner_with_more_records_loses_its_commit(bench: IngestBench) -> 
     assert late.tally.repeats == 1
 
 
+def test_batches_of_other_partitions_do_not_lose_to_each_other(bench: IngestBench) -> None:
+    made(bench, partitions=2)
+    ingest, _ = bench.process(EVENTS)
+    for number, partitions in enumerate(((0,), (0, 1), (1,), (0, 1))):
+        for partition in partitions:
+            put(bench, number, partition=partition)
+        ingest.gather()
+        assert ingest.commit() is not None
+
+    assert ids(bench) == [0, 1, 1, 2, 3, 3]
+    assert ingest.tally.repeats == 0
+
+
 def test_an_owner_of_some_partitions_keeps_its_own(bench: IngestBench) -> None:
     """Another process has progress in one partition of the batch: the rest is committed anew."""
     made(bench, partitions=2)
