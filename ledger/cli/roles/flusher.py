@@ -9,8 +9,7 @@ import typer
 
 from ledger.cli.answers import FailureOption, Output
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles.iceberg import opened_reads
-from ledger.cli.roles.role import run_role, wait_for_broker
+from ledger.cli.roles.role import opened_reads, run_role, wait_for_broker
 from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.config.config import Loaded, load
