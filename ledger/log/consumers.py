@@ -9,10 +9,13 @@ from its position on.
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from socket import gethostname
 from typing import Any, Final, NamedTuple
 
-from ledger.errors import TopicMissingError
+from ledger.errors import SettingsError, TopicMissingError
+from ledger.log.log_end import last_position
 from ledger.log.port import Log, Topic, records_between
+from ledger.log.trimmed import start_of
 
 WRITE_S: Final = 35.0
 PIN: Final = "pin"
@@ -21,6 +24,7 @@ PIN: Final = "pin"
 CACHE: Final = "cache"
 RUNS_MS: Final = 15 * 60 * 1000
 """A cache that was silent for so long has ended."""
+PIN_CHARS_MAX: Final = 100
 
 
 class Consumer(NamedTuple):
@@ -91,3 +95,26 @@ def consumer_in(value: bytes) -> Consumer | None:
     kinds = Consumer.__annotations__
     is_one = all(isinstance(part, kinds[name]) for name, part in found._asdict().items())
     return found if is_one else None
+
+
+def pin(log: Log, name: str, position: int, now_ms: int, domain: int = 0) -> None:
+    """Keep the events from a position on, whatever is trimmed later.
+
+    Raises SettingsError for a name that is no name, and a position that the log has not or no more.
+    """
+    if not 0 < len(name) <= PIN_CHARS_MAX or not name.isprintable():
+        raise SettingsError(f"a pin must have a name of 1 to {PIN_CHARS_MAX} signs, got {name!r}")
+    first, last = start_of(log, domain).head.position + 1, last_position(log, domain)
+    if not first <= position <= last:
+        raise SettingsError(
+            f"a pin must be at a position that the log has, {first} to {last}, got {position}"
+        )
+    register(log, domain, Consumer(PIN, name, gethostname(), position, now_ms))
+
+
+def unpin(log: Log, name: str, domain: int = 0) -> None:
+    """Remove a pin; raises SettingsError for one that is not there."""
+    pins = [each.name for each in registered(log, domain) or () if each.role == PIN]
+    if name not in pins:
+        raise SettingsError(f"there is no pin {name}; the pins are {', '.join(pins) or 'none'}")
+    forget(log, domain, PIN, name)

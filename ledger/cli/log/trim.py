@@ -160,7 +160,7 @@ def log_pin(
 ) -> None:
     """Keep events in the log, whatever is trimmed, until the pin is removed."""
     from ledger.config.search import find_address, log_of  # noqa: PLC0415
-    from ledger.trimming.pins import pin  # noqa: PLC0415
+    from ledger.log.consumers import pin  # noqa: PLC0415
 
     with closing(log_of(find_address(bootstrap, ledger))) as log:
         pin(log, name, position, SystemClock().now_ms())
@@ -176,7 +176,7 @@ def log_unpin(
 ) -> None:
     """Remove a pin, so that a trim may take the events that it kept."""
     from ledger.config.search import find_address, log_of  # noqa: PLC0415
-    from ledger.trimming.pins import unpin  # noqa: PLC0415
+    from ledger.log.consumers import unpin  # noqa: PLC0415
 
     with closing(log_of(find_address(bootstrap, ledger))) as log:
         unpin(log, name)
