@@ -370,3 +370,7 @@ def test_a_table_only_read_may_have_more_files_than_a_command_can_name() -> None
 
     assert isinstance(body, TxnCommitted)
     assert ([read.table for read in body.reads], body.parts) == ([scene.flights], [])
+
+
+def test_marks_of_another_plan_have_another_digest() -> None:
+    assert after([MARKED], LAST).digest != after([MARKED_OTHERWISE], LAST).digest
