@@ -206,7 +206,9 @@ def test_a_ledger_that_is_up_stays_where_it_is(shared: Path, options: tuple[str,
 def assert_ends_whole(command: Command, home: Path, number: signal.Signals) -> None:
     """A signal ends every process of it, and takes its address away."""
     children = command.children()
-    assert len(children) == len(["broker", "watch", "sequencer", "sequencer", "follower"])
+    assert len(children) == len(
+        ["broker", "watch", "sequencer", "sequencer", "follower", "flusher"]
+    )
     assert command.end(number) == ExitCode.DONE
     assert left_of(children) == []
     assert lakeledger(home, "status").returncode == ExitCode.UNHEALTHY

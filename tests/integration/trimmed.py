@@ -126,7 +126,14 @@ class TrimmedLake:
     def wait_for_rows(self, position: int) -> None:
         """Wait until all rows have come to a position."""
         for store in self.stores:
-            wait_for(lambda: position_of(store) >= position)  # noqa: B023 - called at once
+            wait_for(lambda: self.revived() and position_of(store) >= position)  # noqa: B023 - called at once
+
+    def revived(self) -> bool:
+        """Start again the processes that were killed, as soon as they have ended; return True."""
+        for role in self.roles.values():
+            if role.process is not None and role.process.poll() is not None:
+                role.start(self.supervisor.environment)
+        return True
 
     def connect(self, held: ExitStack) -> Ledger:
         """Return a client that reads the follower's rows."""
@@ -265,12 +272,9 @@ def trimmed_lake(
 
 def compared(lake: TrimmedLake, begins_at: int, from_image_s: float) -> TrimmedFound:
     """Compare a lake at rest with the twin whose log was not trimmed."""
-    for role in lake.roles.values():
-        if role.process is not None and role.process.poll() is not None:
-            role.start(lake.supervisor.environment)
     end = last_position(lake.log, 0)
     lake.wait_for_rows(end)
-    wait_for(lambda: answers_of(lake.cache, lake.tables, end) is not None)
+    wait_for(lambda: lake.revived() and answers_of(lake.cache, lake.tables, end) is not None)
     cached = answers_of(lake.cache, lake.tables, end) or {}
     lake.supervisor.stop()
     take(lake.log, lake.place, {}, stop=NEVER)

@@ -22,10 +22,10 @@ WHERE: Final = "id = 2 AND name <> 'x'"
 BEFORE: Final = "id = 1 AND name <> 'y'"
 CLIENT: Final = (*ROOMS, "ledger.client")
 
-APPEND_MAX: Final = 415
-SCAN_MAX: Final = 729
+APPEND_MAX: Final = 424
+SCAN_MAX: Final = 735
 SCAN_PARSES: Final = 1
-UPDATE_CLIENT_MAX: Final = 750
+UPDATE_CLIENT_MAX: Final = 760
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from ledger.config.config import Loaded, load
 from ledger.log.kafka.log import KafkaLog
 from ledger.log_lines import LogLines
 from ledger.upkeep.upkeep import Upkeep
-from projections.errors import StoreMissingError
+from projections.errors import StoreMissingError, StoreVersionError
 
 ROWS_S = 0.5
 ANSWER_S = 60.0
@@ -67,11 +67,18 @@ def serve_flusher(
 
 
 def are_rows_there(loaded: Loaded, stop: Signal) -> bool:
-    """Wait until a follower has begun the rows; False if the role is stopped before."""
+    """Wait until a follower has begun the rows; False if the role is stopped before.
+
+    Rows of an earlier version are made anew by the follower.
+    """
+    told = ""
     while not stop.is_set():
         try:
             opened_reads(loaded).close()
-        except StoreMissingError:
+        except (StoreMissingError, StoreVersionError) as problem:
+            if str(problem) != told:
+                log_lines.info("waiting for the rows of a follower", why=str(problem))
+            told = str(problem)
             stop.wait(ROWS_S)
         else:
             return True
