@@ -49,7 +49,7 @@ def look(
 ) -> HeldRows:
     """Return the files with rows of a condition, and the values to search for; changes nothing.
 
-    `values` are those of an earlier look, whose files may be gone by now.
+    `values` come from an earlier look, whose files may be gone by now.
     """
     held = held_rows(reads, row, where, values, progress)
     held.values.files.update(noted_files(reads, row))

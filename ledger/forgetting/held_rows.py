@@ -63,9 +63,9 @@ def held_rows(
     values: OwnValues | None = None,
     progress: Progress | None = None,
 ) -> HeldRows:
-    """Look through all stored files of a table, also those of earlier versions.
+    """Look through all stored files of a table, also of earlier versions.
 
-    `values` are those of an earlier look, whose files may be gone by now.
+    `values` come from an earlier look, whose files may be gone by now.
     Raises UnreadableTableError for a file that cannot be read, FilesUnknownError for a table whose
     files the ledger does not list, and as every condition.
     """

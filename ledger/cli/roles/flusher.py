@@ -69,13 +69,16 @@ def serve_flusher(
 def are_rows_there(loaded: Loaded, stop: Signal) -> bool:
     """Wait until a follower has begun the rows; False if the role is stopped before.
 
-    Rows of an earlier version are made anew by the follower.
+    Rows of an earlier version are made anew by the follower. Raises StoreVersionError for rows of a
+    later one.
     """
     told = ""
     while not stop.is_set():
         try:
             opened_reads(loaded).close()
         except (StoreMissingError, StoreVersionError) as problem:
+            if isinstance(problem, StoreVersionError) and problem.found > problem.wanted:
+                raise
             if str(problem) != told:
                 log_lines.info("waiting for the rows of a follower", why=str(problem))
             told = str(problem)
