@@ -9,13 +9,16 @@ from ledger.clock import SystemClock
 from ledger.ingest.mapping import IngestMapping
 from ledger.ingest.offsets import recorded
 from ledger.ingest.opening import formats_of, opener
-from ledger.ingest.source import Partition, TopicRecord
+from ledger.ingest.source import Partition, TopicRecord, TopicSource
 from ledger.ingest.tables import TopicTable
 from ledger.ingest.values.fields import BadRecord
 
 SHOWN_MAX: Final = 10
 TAKEN_MAX: Final = 10_000
 WAIT_S: Final = 10.0
+QUIET_S: Final = 3.0
+"""No record for so long is the end, where markers of transactions stand behind the last one."""
+
 POLL_S: Final = 0.5
 
 
@@ -34,12 +37,13 @@ class Starts:
 
     def __init__(self, offsets: Mapping[Partition, int]) -> None:
         self._offsets = offsets
-        self.is_here = False
+        self.places: dict[Partition, int] = {}
 
     def came(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
         """Return the offset at which each partition continues."""
-        self.is_here = True
-        return {partition: self._offsets.get(partition, BEGINNING) for partition in partitions}
+        places = {partition: self._offsets.get(partition, BEGINNING) for partition in partitions}
+        self.places |= places
+        return places
 
     def went(self, partitions: Iterable[Partition]) -> None:
         """Go on without partitions."""
@@ -68,16 +72,32 @@ def previews(
     return made
 
 
-def first_records(source: Any, starts: Starts) -> list[TopicRecord]:
-    """Return the records that come first, until there are no more for a moment."""
-    clock, found = SystemClock(), list[TopicRecord]()
-    ends_s = clock.monotonic_s() + WAIT_S
+def first_records(source: TopicSource, starts: Starts) -> list[TopicRecord]:
+    """Return the records that come first, up to the ends that the partitions have now."""
+    clock, records = SystemClock(), list[TopicRecord]()
+    ends: dict[Partition, int] | None = None
+    until_s = clock.monotonic_s() + WAIT_S
     try:
-        while clock.monotonic_s() < ends_s:
-            records = source.take(TAKEN_MAX, POLL_S)
-            found += records
-            if (starts.is_here and not records) or len(found) >= TAKEN_MAX:
-                break
+        while len(records) < TAKEN_MAX and ends != {} and clock.monotonic_s() < until_s:
+            taken = source.take(TAKEN_MAX, POLL_S)
+            if ends is None and starts.places:
+                ends = unread(source, starts.places)
+            if taken:
+                until_s = clock.monotonic_s() + QUIET_S
+            records += taken
+            for record in taken:
+                if ends and record.offset + 1 >= ends.get(record.partition, 0):
+                    ends.pop(record.partition, None)
     finally:
         source.close()
-    return found
+    return records
+
+
+def unread(source: TopicSource, places: Mapping[Partition, int]) -> dict[Partition, int]:
+    """Return the ends of the partitions that hold records from their places on."""
+    held = {partition: source.held(partition) for partition in places}
+    return {
+        partition: at.end
+        for partition, at in held.items()
+        if at.end > max(places[partition], at.first)
+    }
