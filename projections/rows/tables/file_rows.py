@@ -1,6 +1,7 @@
 """File rows: what the store keeps of a live or removed file, and of a path, and their keys."""
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Final
 
 from ledger.core.conflicts.footprints import path_hash
@@ -9,12 +10,15 @@ from ledger.log.wire.file_list import AddFile, RemoveFile
 from projections.rows.keys import LIVE_FILE, PATH, Fields, number_key, pair_key, reader_of, value
 from projections.rows.packing import text_part
 
+BEHIND: Final = b"\n"
+"""What stands between the fields of a file and its rows; JSON escapes it."""
+
 
 class FileFields(Fields):
     """A file: the number of its partition, what its writer reports, and the version that added it.
 
     The values of its partition are in the row of the partition. `rows` are its rows, if the log has
-    them.
+    them: these bytes stand as they are behind the other fields.
     """
 
     added: int
@@ -28,6 +32,14 @@ class FileFields(Fields):
     base_row_id: int | None = None
     row_version: int | None = None
     rows: bytes = b""
+
+    def value(self) -> bytes:
+        """Return the bytes of the value; its fields stand in the order of their names."""
+        if not self.rows:
+            return super().value()
+        fields = copy(self)
+        fields.rows = b""
+        return fields.value() + BEHIND + self.rows
 
 
 class PathFields(Fields):
@@ -57,8 +69,17 @@ class PathFields(Fields):
         return value(partition) if is_alone else self.value()
 
 
-read_file: Final = reader_of(FileFields)
+_read_fields: Final = reader_of(FileFields)
 _read_path: Final = reader_of(PathFields)
+
+
+def read_file(data: bytes) -> FileFields:
+    """Return what the row of a file says."""
+    fields, behind, rows = data.partition(BEHIND)
+    read = _read_fields(fields)
+    if behind:
+        read.rows = rows
+    return read
 
 
 def read_path(data: bytes) -> PathFields:
