@@ -17,6 +17,7 @@ from ledger.files.places import FileKeys
 from ledger.files.storage import Storage, storage_at
 from ledger.forgetting.own_values import OwnValues
 from ledger.forgetting.rewriting import may_hold, unmarked
+from ledger.log.wire.file_extras import TRIMMED
 from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.snapshot.reading import check_listed
 from ledger.snapshot.table_snapshot import TableSnapshot
@@ -87,6 +88,10 @@ def held_rows(
             unknown -= found
             is_there = not file.removed or found or file.rows or storage.exists(file.path)
             if not is_there or not may_hold(snapshot, file, where):
+                continue
+            if file.rows == TRIMMED:
+                # An archive has the rows, and only the statistics of the block are here.
+                held.append(HeldFile(file, 0, 0))
                 continue
             then = snapshot.schema_of(file)
             rows = read_file(storage, unmarked(file), schema, written=then)

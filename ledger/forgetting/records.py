@@ -20,6 +20,7 @@ from ledger.forgetting.own_values import OwnValues
 from ledger.log.checkpoints import CHUNK_KEY
 from ledger.log.port import Log, Record, Topic, records_between
 from ledger.log.wire.codec import UnreadableError, decode_command, decode_event
+from ledger.log.wire.file_extras import TRIMMED
 from ledger.log.wire.file_list import AddFile, RemoveFile, unpack
 
 LISTED_ROW: Final = b"L"
@@ -86,7 +87,7 @@ class RecordSearch:
         """Return whether a command, an event or a part of one has one of the blocks."""
         match record:
             case AddFile():
-                return record.path in self._blocks
+                return record.path in self._blocks and record.rows != TRIMMED
             case Footprint():
                 with suppress(FileListError):
                     return self.holds_rows(unpack(record.files))
@@ -99,7 +100,9 @@ class RecordSearch:
         if key[:1] == LISTED_ROW:
             with suppress(FileListError):
                 return self.holds_rows(unpack(value))
-        return key[:1] in FILE_ROWS and any(path.encode() + b"\0" in key for path in self._blocks)
+        if key[:1] not in FILE_ROWS or value.endswith(TRIMMED):
+            return False
+        return any(path.encode() + b"\0" in key for path in self._blocks)
 
     def held_row(self, key: bytes, value: bytes, kinds: bytes = TABLE_ROWS) -> bool:
         """Return whether a row of a store has a value; rows of `kinds` are of one table."""

@@ -111,7 +111,9 @@ def of_rows(search: RecordSearch, store: RowsHere) -> Iterator[HeldPlace]:
         until = (
             "the publisher has read on, and RocksDB has written its files anew"
             if is_published
-            else f"{FOR_GOOD}: rows keep removed blocks, and statistics of removed files"
+            else "the log is trimmed above the commit that removed them from the table"
+            if holds == ROWS
+            else f"{FOR_GOOD}: rows keep statistics of removed files"
         )
     elif search.values.in_raw(store.folder):
         holds = VALUES

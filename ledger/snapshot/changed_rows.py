@@ -130,7 +130,8 @@ class CommitRows:
             if self._storage.exists(file.path):
                 raise
             raise UnreadableTableError(
-                f"the rows of file {file.path} are gone: a vacuum deleted it, or another program. "
+                f"the rows of file {file.path} are gone: a vacuum or another program deleted it, "
+                "or a trim of the log took them. "
                 f"Read the changes after version {self._version_without(file)}"
             ) from problem
         with closing(opened):

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from ledger.core.partitions.file_paths import path_key
 from ledger.errors import UnreadableTableError
 from ledger.files.file_columns import has_names_of
-from ledger.files.storage import storage_at
+from ledger.files.storage import Storage, storage_at
+from ledger.log.wire.file_extras import TRIMMED
 from ledger.properties.column_mapping import columns_as_then
 from ledger.reads.amounts import amount
 from ledger.reads.rows import FileRow
@@ -109,9 +110,14 @@ def key_of(location: str) -> Callable[[FileRow], tuple[str, str]]:
 def check_there(location: str, files: Sequence[FileRow]) -> None:
     """Raise UnreadableTableError for a file that was deleted."""
     storage = storage_at(location)
-    lost = [file.path for file in files if not (file.rows or storage.exists(file.path))]
+    lost = [file.path for file in files if not is_there(storage, file)]
     if lost:
         raise UnreadableTableError(
             f"that version lacks {amount(len(lost), 'file')}, deleted since, such as {lost[0]}: "
             "choose a later version"
         )
+
+
+def is_there(storage: Storage, file: FileRow) -> bool:
+    """Return whether the rows of a file are still stored, or in the log."""
+    return file.rows != TRIMMED if file.rows else storage.exists(file.path)

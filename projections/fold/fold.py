@@ -35,7 +35,7 @@ from projections.rows.applied import Applied
 from projections.rows.applying import apply
 from projections.rows.keys import CHECKPOINT, LOG, read_value, value
 from projections.rows.projection import EVERY, Projection, Rows
-from projections.rows.tables import files, metadata, protocols, tables, versions
+from projections.rows.tables import files, gone_blocks, metadata, protocols, tables, versions
 from projections.rows.txns import conflicts, history, sessions, txns, watermarks, write_ids
 from projections.store.batch import Batch, LateChange
 from projections.store.port import RowStore
@@ -51,6 +51,7 @@ PROJECTIONS: Final[Sequence[Projection]] = (
     tables,
     metadata,
     files,
+    gone_blocks,
     versions,
     protocols,
     conflicts,

@@ -12,6 +12,9 @@ from ledger.core.limits import NUMBER_MAX
 BLOCK: Final = "rows:"
 """The path of rows that are in the log begins so."""
 
+TRIMMED: Final = b"LLT1"
+"""What stands for rows of the log that were removed before the log was trimmed above them."""
+
 STORAGES: Final = ("u", "i", "p")
 ID_CHARS_MAX: Final = 64
 DIGEST_BYTES: Final = 16

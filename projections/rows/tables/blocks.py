@@ -35,6 +35,7 @@ class ChangedBlocks:
     rows: int = 0
     is_changed: bool = False
     has_moved: bool = False
+    has_gone: bool = False
 
     def count(self, change: int, size: int, rows: int | None) -> None:
         """Add a block, or with a `change` of -1 take one away."""

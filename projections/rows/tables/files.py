@@ -46,6 +46,7 @@ from projections.rows.tables.file_rows import (
     read_file,
     read_path,
 )
+from projections.rows.tables.gone_blocks import gone_rows
 from projections.rows.tables.listed import changed_rows, list_rows
 from projections.rows.tables.marked import Anomaly, with_pairs
 from projections.rows.tables.partitions import ChangedPartitions, Sums, rows_of
@@ -99,6 +100,7 @@ class ChangedTable(NamedTuple):
             self.batch.put(pair_key(REMOVED_FILE, self.table, self.position) + name, found)
             by_partition = triple_key(REMOVED_FROM, self.table, partition, self.position)
             self.batch.put(by_partition + name, NOTHING)
+            self.blocks.has_gone |= bool(fields.rows)
         return True
 
     def put_in(self, file: AddFile, version: int) -> int:
@@ -127,7 +129,7 @@ class ChangedTable(NamedTuple):
 
 def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
     """Return the rows of the files that a commit adds and removes, and of its anomalies."""
-    numbers = count()
+    numbers, gone = count(), list[tuple[int, int]]()
     for part in body.parts:
         if part.table in applied.files:
             batch = Batch(applied.stored)
@@ -141,6 +143,9 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
             yield from block_rows(applied, part, blocks)
             is_changed = bool(anomalies) or files is not applied.files[part.table]
             yield from list_of(applied, part, files, batch, is_odd=is_changed)
+            if blocks.has_gone:
+                gone.append((part.table, part.version))
+    yield from gone_rows(applied, gone)
 
 
 def change_files(

@@ -37,6 +37,5 @@ def changed_rows(
 
 def numbered(part: CommittedPart, lists: Sequence[bytes]) -> Iterator[RowChange]:
     """Return the rows of packed lists, in order; an empty one needs no row."""
-    for number, files in enumerate(lists):
-        if files:
-            yield triple_key(LISTED, part.table, part.version, number), files
+    for number, files in enumerate(filter(None, lists)):
+        yield triple_key(LISTED, part.table, part.version, number), files
