@@ -38,7 +38,7 @@ from projections.rows.projection import EVERY, Projection, Rows
 from projections.rows.tables import files, gone_blocks, metadata, protocols, tables, versions
 from projections.rows.txns import conflicts, history, sessions, txns, watermarks, write_ids
 from projections.store.batch import Batch, LateChange
-from projections.store.port import RowStore
+from projections.store.port import Row, RowStore, prefix_end
 
 # Reading 50,000 events again takes a second, as does writing out a state of 100 MB.
 CHECKPOINT_EVERY: Final = 50_000
@@ -188,6 +188,10 @@ class Fold:
     def stored(self, key: bytes) -> bytes | None:
         """Return a row as of the last write; any thread may call."""
         return self._store.get(key)
+
+    def stored_under(self, prefix: bytes) -> Sequence[Row]:
+        """Return the rows whose keys begin so, as of the last write; any thread may call."""
+        return list(self._store.scan(prefix, prefix_end(prefix)))
 
     def check_log(self, first: int, end: int) -> None:
         """Check that the log, which holds offsets `first` to `end` - 1, still covers the rows.

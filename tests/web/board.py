@@ -284,6 +284,10 @@ RULES: Final[Sequence[Alert]] = (
         "Trims are refused for a day: lakeledger status has the reason.",
     ),
     Alert(
+        *("RowsWaitInLog", "max(lakeledger_logged_oldest_seconds) > 600", "5m", "ticket"),
+        "Rows wait in the log, not in files: start a flusher, or see its log.",
+    ),
+    Alert(
         "LedgerLogUnseen",
         "min(lakeledger_log_look_age_seconds) > 900 or absent(lakeledger_log_look_age_seconds)",
         *("15m", "ticket", "No follower can look at the log: see /v1/log of a follower."),

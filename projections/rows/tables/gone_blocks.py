@@ -43,7 +43,7 @@ class QueueFields(Fields):
 
 
 class GoneFields(Fields):
-    """The versions with which one commit removed blocks, and the position of the next such commit."""
+    """The versions with which a commit removed blocks, and the position of the next such commit."""
 
     versions: tuple[TableVersion, ...]
     behind: int = 0

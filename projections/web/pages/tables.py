@@ -106,6 +106,7 @@ def one_table(view: PageView) -> Fields:
         "versions": rows[:8],
         "published": definition is not None and is_published(definition),
         "mark": view.reads.table_mark(row.table),
+        "logged": next(iter(view.reads.blocks(row.table)), None),
         "apps": apps[:APPS_SHOWN],
         "more_apps": max(0, len(apps) - APPS_SHOWN),
     }

@@ -15,7 +15,8 @@ from ledger.reads.port import Reads
 from projections.fold.follower import Follower
 from projections.fold.lag import Lag
 from projections.queries import StoreReads
-from projections.rows.keys import HISTORY, number_key, reader_of
+from projections.rows.keys import BLOCKS, HISTORY, number_key, reader_of
+from projections.rows.tables.blocks import read_blocks
 from projections.rows.txns.history import EventFields
 from projections.store.rocks import RocksLimits
 from projections.store.rocks_reader import RocksReader
@@ -160,9 +161,20 @@ def gauges(follower: Follower, lag: Lag | None) -> Iterator[Metric]:
     yield gauge("oldest_open_txn_seconds", "Age of the oldest open txn", oldest_open_s(follower))
     yield gauge("aborted_txns", "Aborted txns that are not forgotten", len(txns.aborted))
     yield gauge("cleanup_watermark", "Txn id below which mappings may go", txns.watermark)
+    yield from rows_in_log(follower)
     if lag is not None:
         yield gauge("lag_positions", "Records of the log that are not rows yet", lag.records)
         yield gauge("lag_seconds", "For how long records have been unread", lag.behind_ms / 1000)
+
+
+def rows_in_log(follower: Follower) -> Iterator[Metric]:
+    """Yield how many rows wait in the log for a flusher, and for how long."""
+    waiting = [read_blocks(row) for _, row in follower.fold.stored_under(BLOCKS)]
+    since = min((each.since for each in waiting), default=0)
+    oldest_s = max(0.0, (SystemClock().now_ms() - since) / MS) if since else 0.0
+    yield gauge("logged_rows", "Rows in the log, not in files", sum(each.rows for each in waiting))
+    yield gauge("logged_bytes", "Their bytes", sum(each.size for each in waiting))
+    yield gauge("logged_oldest_seconds", "For how long the oldest of them has waited", oldest_s)
 
 
 def oldest_open_s(follower: Follower) -> float:
