@@ -36,6 +36,7 @@ from spark_sink.catalog.session.open_statements import (
 )
 from spark_sink.catalog.write.constraints import check_written
 from spark_sink.catalog.write.counting import note_last, rows_of, rows_rewritten
+from spark_sink.catalog.write.few_rows import append
 from spark_sink.catalog.write.marks import kept_rows, marked_files
 from spark_sink.catalog.write.overwriting import (
     APPEND,
@@ -226,7 +227,7 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
         add_to_folders(table, adds)
     elif mode == APPEND:
         if adds:
-            ChangedFiles(table).note_added((), operation_of(asked), adds)
+            append(table, adds, operation_of(asked))
     else:
         return ChangedRows(added, deleted=replace(table, rows_meant(asked), adds))
     return ChangedRows(added)

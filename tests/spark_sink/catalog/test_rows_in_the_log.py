@@ -55,7 +55,8 @@ def logged(lake: Lake, request: pytest.FixtureRequest) -> Lake:
     lake.ledger.append(NAME, some_rows(1))
     lake.ledger.append(NAME, some_rows(4))
     assert all(file.rows for file in lake.ledger.scan(NAME).files)
-    done(lake, f"INSERT INTO {TABLE} (id, p) VALUES (100, 'q')")
+    done(lake, f"INSERT INTO {TABLE} (id, p, name) VALUES (100, 'q', repeat('x', 70000))")
+    assert sum(not file.rows for file in lake.ledger.scan(NAME).files) == 1
     return lake
 
 
