@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ledger.session.receipt import TableVersion as TableVersion
     from ledger.session.receipt import Token as Token
     from ledger.snapshot.reading import TableFiles as TableFiles
+    from ledger.transaction.grouped.outcomes import WaitingAppend as WaitingAppend
+    from ledger.transaction.grouped.table_writer import TableWriter as TableWriter
     from ledger.transaction.transaction import Transaction as Transaction
     from ledger.work.app_notes import AppProgress as AppProgress
     from ledger.work.merge_clauses import MergeClause as MergeClause
@@ -47,6 +49,8 @@ _NAMES: Final = {
     "ledger.reads.metadata": "TableMetadata",
     "ledger.session.receipt": "Outcome Receipt TableVersion Token",
     "ledger.snapshot.reading": "TableFiles",
+    "ledger.transaction.grouped.outcomes": "WaitingAppend",
+    "ledger.transaction.grouped.table_writer": "TableWriter",
     "ledger.transaction.transaction": "Transaction",
     "ledger.work.app_notes": "AppProgress",
     "ledger.work.merge_clauses": "MergeClause",

@@ -100,6 +100,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         identities = IdentityRanges(self._view, self._ask)
         tail = self._channel.tail
         self._names = TableNames(self._view, tail, catalog, new_tables, identities)
+        self._writers = set()
         self._own = ExitStack()
         atexit.register(self._close_at_exit)
 
@@ -195,7 +196,10 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         return self._view.reads(place, timeout_ms).position()
 
     def close(self) -> None:
-        """End the session and its open txns; a second call, or one in a fork, does nothing."""
+        """Close its writers, end its open txns and its session; nothing in a fork or at once more.
+
+        Raises as `TableWriter.close`.
+        """
         if not self._channel.is_own:
             return
         # Runs from the last to the first; each step runs even if Ctrl-C interrupts one before it.
@@ -204,6 +208,8 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
             steps.callback(self._own.close)
             steps.callback(self._channel.close)
             steps.callback(self._sessions.close)
+            for writer in list(self._writers):
+                steps.callback(writer.close)
 
     def _close_at_exit(self) -> None:
         """Close what the program left open, and warn of txns that this ends."""

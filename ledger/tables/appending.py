@@ -26,11 +26,56 @@ from ledger.statements.target import check_writable
 Numbers = Callable[[int, int, int], range]
 
 
-class NewRows:
-    """Rows written into files that no commit names yet.
+class AppendTarget:
+    """What a table asks of rows that are appended: its columns, its checks, its computed values.
 
-    `numbers` returns numbers for an identity column of a table, by their ids. With `has_blocks` few
-    rows go into the log where the table wants that.
+    `numbers` returns numbers for an identity column of a table, by their ids. Threads may share it.
+
+    Attributes:
+        row: the table for which rows are made.
+        schema: its columns.
+    """
+
+    def __init__(self, row: TableRow, zone: str, numbers: Numbers) -> None:
+        check_listed(row)
+        check_writable(row.name, row.definition)
+        self.row, self.schema = row, TableSchema.of(row.definition, row.name, row.table)
+        self._checks = RowChecks(row.name, row.definition, zone)
+        self._values = ColumnValues(self.schema, zone, partial(numbers, row.table))
+
+    def batches(self, rows: Any) -> Any:
+        """Return rows as checked batches in the columns of the table; raises as `as_batches`."""
+        return self._checks.over(as_batches(rows, self.schema, self._values.complete))
+
+
+class GivenRows:
+    """The rows of one append in memory: as they were given, and as a table stores them.
+
+    Attributes:
+        given: the rows in their own columns.
+        count: how many they are.
+        size: the bytes that they have as the table stores them.
+    """
+
+    def __init__(self, rows: Any, target: AppendTarget) -> None:
+        self.given = opened(rows, target.schema).read_all()
+        self.count, self.size = len(self.given), 0
+        self._batches: Sequence[Any] = ()
+        self._target: AppendTarget | None = None
+
+    def fit(self, target: AppendTarget) -> Sequence[Any]:
+        """Return batches in the columns of a table, made once; raises as `AppendTarget.batches`."""
+        if self._target is not target:
+            self._batches = list(target.batches(self.given))
+            self._target = target
+            self.size = sum(batch.nbytes for batch in self._batches)
+        return self._batches
+
+
+class NewRows:
+    """Rows of a target written into files that no commit names yet.
+
+    With `has_blocks` few rows go into the log where the table wants that.
 
     Attributes:
         files: the files to add.
@@ -38,26 +83,14 @@ class NewRows:
     """
 
     def __init__(
-        self,
-        row: TableRow,
-        rows: Any,
-        zone: str,
-        ledger: str,
-        numbers: Numbers,
-        *,
-        has_blocks: bool = True,
+        self, target: AppendTarget, batches: Any, ledger: str, *, has_blocks: bool = True
     ) -> None:
-        check_listed(row)
-        check_writable(row.name, row.definition)
+        row = target.row
         self._storage = storage_at(row.definition.location)
-        schema = TableSchema.of(row.definition, row.name, row.table)
-        checks = RowChecks(row.name, row.definition, zone)
-        values = ColumnValues(schema, zone, partial(numbers, row.table))
-        given = checks.over(as_batches(rows, schema, values.complete))
-        counted = CountedRows(given, f"append {row.name}, rows")
+        counted = CountedRows(batches, f"append {row.name}, rows")
         writer = FileWriter.of(ledger)
         self.files = write_rows(
-            self._storage, schema, counted, writer=writer, has_blocks=has_blocks
+            self._storage, target.schema, counted, writer=writer, has_blocks=has_blocks
         )
         self.count = counted.count
 

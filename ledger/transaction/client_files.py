@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ledger.arrow.read_once import is_stream, items_of
 from ledger.clock import time_text
@@ -32,6 +32,10 @@ from ledger.work.repeated_batches import noted_receipt
 from ledger.work.staging import riding
 from ledger.work.writes import DeclaredWrites, level_named
 
+if TYPE_CHECKING:
+    from ledger.tables.appending import AppendTarget
+    from ledger.transaction.grouped.table_writer import TableWriter
+
 APPEND_ATTEMPTS: Final = 3
 
 
@@ -46,6 +50,8 @@ class Appended(NamedTuple):
 
 class LedgerFiles(LedgerTxns):
     """The part of a client that deals with files."""
+
+    _writers: set["TableWriter"]
 
     def read(
         self,
@@ -118,6 +124,25 @@ class LedgerFiles(LedgerTxns):
                 return self._append(table, made, asked)
         return self._append(table, made, asked)
 
+    def writer(self, table: TableLike, *, flush_ms: float = 20.0) -> "TableWriter":
+        """Return a writer that makes one commit of many small appends of this process.
+
+        Its `append` accepts rows, and returns their outcome to wait for. Rows that arrive within
+        `flush_ms` of the first waiting ones are committed together, or sooner if they fill a block.
+        Threads may share it. Close it, or use it in a `with` block: see `TableWriter`. Needs the
+        extra `arrow`.
+
+        Raises UnknownTableError, FilesUnknownError for a table whose files the ledger does not
+        list, and ValueError for an impossible time.
+        """
+        check_arrow()
+        from ledger.transaction.grouped.table_writer import TableWriter  # noqa: PLC0415 - Arrow
+        from ledger.transaction.grouped.written_table import WrittenTable  # noqa: PLC0415 - Arrow
+
+        made = TableWriter(WrittenTable(self, table), flush_ms, self._writers.discard)
+        self._writers.add(made)
+        return made
+
     @verb
     def commit_once(self, writes: Iterable[TableWrite], level: str | None = None) -> Receipt:
         """Open, allocate and commit in one round trip; for tables of layout `listed`.
@@ -144,7 +169,7 @@ class LedgerFiles(LedgerTxns):
     ) -> Receipt:
         """Write rows into files, and append these; if no commit names them they are deleted."""
         check_arrow()
-        from ledger.tables.appending import NewRows  # noqa: PLC0415 - loads Arrow
+        from ledger.tables.appending import AppendTarget  # noqa: PLC0415 - loads Arrow
 
         if evolve:
             return self._insert_once(table, rows, app, operation, level, evolve=True)
@@ -152,13 +177,26 @@ class LedgerFiles(LedgerTxns):
         row = standing.row or known_row(self._view.reads(), standing.table)
         if asks_for_unique(row.definition):
             return self._insert_once(row, rows, app, operation, level)
-        numbers = self._names.identities.take
-        has_blocks = self._names.log_room.has(row)
-        origin = self._view.origin.ledger
-        new = NewRows(row, rows, self._view.zone, origin, numbers, has_blocks=has_blocks)
-        made = Appended(new.files, app, operation, ChangedRows(inserted=new.count))
+        target = AppendTarget(row, self._view.zone, self._names.identities.take)
+        made, asked = Appended((), app, operation), level_named(level)
+        return self._append_fitted(standing, target, target.batches(rows), made, asked)
+
+    def _append_fitted(
+        self,
+        standing: TableStanding,
+        target: "AppendTarget",
+        batches: Any,
+        made: Appended = Appended((), None, "WRITE"),  # noqa: B008 - it never changes
+        level: str = "",
+    ) -> Receipt:
+        """Write batches of a target into files, and append these; if none names them they go."""
+        from ledger.tables.appending import NewRows  # noqa: PLC0415 - loads Arrow
+
+        has_blocks = self._names.log_room.has(target.row)
+        new = NewRows(target, batches, self._view.origin.ledger, has_blocks=has_blocks)
+        made = made._replace(files=new.files, rows=ChangedRows(inserted=new.count))
         try:
-            receipt = self._append(row, made, level_named(level), standing)
+            receipt = self._append(target.row, made, level, standing)
         except OutcomeUnknownError as error:
             if is_refused(self.outcome(error.session, error.n)):
                 new.discard()

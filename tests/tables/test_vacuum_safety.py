@@ -16,7 +16,7 @@ from ledger.definitions.client_reads import open_log
 from ledger.files.storage import storage_at
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic, records_between
-from ledger.tables.appending import NewRows
+from ledger.tables.appending import AppendTarget, NewRows
 from ledger.tables.vacuum import BATCH, Vacuum
 from ledger.testing import InMemoryLedger, open_channel
 from tests.tables.cleaned_files import TABLE, Files, Watched, in_words
@@ -106,7 +106,8 @@ def test_a_dry_run_does_not_show_a_file_that_is_committed_meanwhile(files: Files
 def test_an_append_under_way_keeps_its_file_from_a_vacuum(files: Files, hours: float) -> None:
     old = files.put("old.parquet")
     later = files.ledger.begin("read_only").opened_at + DAYS_MS
-    under_way = NewRows(files.row, [{"tail": "N1"}], "", "", lambda *_: range(0))
+    target = AppendTarget(files.row, "", lambda *_: range(0))
+    under_way = NewRows(target, target.batches([{"tail": "N1"}]), "")
 
     found = Vacuum(files.ledger.reads(), files.row, hours, later).run()
     assert in_words(found) == [(old, "orphan")]

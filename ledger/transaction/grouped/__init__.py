@@ -1,0 +1,1 @@
+"""Appends of many threads to one table, grouped into few commits."""
