@@ -6,13 +6,14 @@ else is repeated here: a commit without an answer may be done.
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import metadata_kind
-from ledger.definitions.names import TableLike, TableStanding, table_standing
+from ledger.definitions.names import TableLike, TableStanding, unknown_table
 from ledger.errors import LedgerError
 from ledger.files.data_files import BLOCKS_BYTES
 from ledger.properties.known_properties import asks_for_unique
@@ -31,15 +32,20 @@ ATTEMPTS: Final = 10
 class WrittenTable:
     """The table of one writer; `client` is the ledger that commits.
 
-    Attributes:
-        target: what the table asks of rows, by the newest definition that is known here.
+    Threads may share it.
     """
 
     def __init__(self, client: "LedgerFiles", table: TableLike) -> None:
         self._client = client
         self._names, self._view = client._names, client._view  # noqa: SLF001 - of this package
         self._number = self._names.number(table)
-        self._standing, self.target = self._found()
+        self._turn = Lock()
+        self._known = self._found()
+
+    @property
+    def target(self) -> AppendTarget:
+        """What the table asks of rows, by the newest definition that is known here."""
+        return self._known.target
 
     @property
     def name(self) -> str:
@@ -79,15 +85,19 @@ class WrittenTable:
         return self._commit(parts)
 
     def _commit(self, parts: Sequence[GivenRows]) -> Receipt:
-        target, standing = self.target, self._standing
+        known = self._known
+        target = known.target
         fitted = [batch for part in parts for batch in part.fit(target)]
         if asks_for_unique(target.row.definition):
             return self._insert(parts)
         if len(parts) > 1:
             fitted = [pa.Table.from_batches(fitted, target.schema.arrow).combine_chunks()]
+        standing = TableStanding(self._number, target.row, known.position)
         receipt = self._client._append_fitted(standing, target, fitted)  # noqa: SLF001 - as above
-        # The table was as it stands up to this commit: otherwise it had been refused.
-        self._standing = standing._replace(position=receipt.position)
+        with self._turn:
+            if self._known is known:
+                # A change of the table up to this commit would have refused it.
+                self._known = known._replace(position=receipt.position)
         return receipt
 
     def _insert(self, parts: Sequence[GivenRows]) -> Receipt:
@@ -103,17 +113,29 @@ class WrittenTable:
 
     def _look(self) -> None:
         """Look the table up again; rows for a former definition no longer fit it."""
-        self._standing, target = self._found()
-        if is_other(self.target.row.definition, target.row.definition):
-            self.target = target
+        found = self._found()
+        with self._turn:
+            known = self._known
+            if found.position <= known.position:
+                return
+            if not is_other(known.target.row.definition, found.target.row.definition):
+                found = found._replace(target=known.target)
+            self._known = found
 
-    def _found(self) -> tuple[TableStanding, AppendTarget]:
-        row, position = self._names.known(self._number)
-        if row is None:
-            position, reads = self._view.look()
-            row = known_row(reads, self._number)
+    def _found(self) -> "KnownTable":
+        position, reads = self._view.look()
+        row = known_row(reads, self._number)
+        if row.dropped:
+            raise unknown_table(f"table {row.name} was dropped")
         target = AppendTarget(row, self._view.zone, self._names.identities.take)
-        return table_standing(row, position), target
+        return KnownTable(max(position, row.changed), target)
+
+
+class KnownTable(NamedTuple):
+    """What a table asks of rows, and the newest position at which that is known to hold."""
+
+    position: int
+    target: AppendTarget
 
 
 def is_other(before: TableDefinition, after: TableDefinition) -> bool:
