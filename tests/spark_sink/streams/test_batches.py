@@ -25,6 +25,19 @@ def test_each_batch_is_one_append_and_the_stream_is_listed(river: River) -> None
     assert sink.receipt.position == stream.position
 
 
+def test_small_batches_are_rows_in_the_log_once(river: River) -> None:
+    river.table()
+    river.ledger.alter_table("db.t", properties={"lakeledger.inline": "on"})
+    river.arrive(2)
+    river.flow(foreach_batch("db.t"))
+    river.forget(1)
+    river.arrive()
+    river.restart()
+    river.flow(foreach_batch("db.t"))
+    assert (river.ids(), river.operations(), river.stored()) == (upto(3), 1 + 3, [])
+    assert all(file.rows for file in river.ledger.read("db.t").files)
+
+
 def test_tables_together(river: River, log_lines: list[dict[str, object]]) -> None:
     """SQL and DataFrames of a function are one commit; a batch that comes again is not written."""
     river.table()

@@ -109,3 +109,25 @@ def test_lost_answer_of_the_commit(river: River, log: LossyLog) -> None:
     flow(river)
     assert (river.ids(), river.operations()) == (upto(2), 2)
     assert (river.orphans(), river.swept()) == (0, 0)
+
+
+def test_small_batches_are_rows_in_the_log_once(river: River, log: LossyLog) -> None:
+    """Also over restarts, over a batch that Spark gives again, and over lost answers."""
+    river.table()
+    river.ledger.alter_table("db.t", properties={"lakeledger.inline": "on"})
+    river.arrive(2)
+    flow(river)
+    river.forget(1)
+    river.restart()
+    flow(river)
+    assert (river.ids(), river.operations()) == (upto(2), 1 + 2)
+    river.arrive()
+    for losses in range(1, 5):
+        log.unacknowledged[Topic.COMMANDS] = losses
+        with suppress(StreamingQueryException):
+            flow(river)
+        log.unacknowledged.clear()
+    river.restart()
+    flow(river)
+    assert (river.ids(), river.operations(), river.stored()) == (upto(3), 1 + 3, [])
+    assert all(file.rows for file in river.ledger.read("db.t").files)

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
 import org.apache.spark.SparkContext;
@@ -116,6 +117,10 @@ class LedgerBatch implements BatchWrite {
         parquet.set("spark.sql.parquet.writeLegacyFormat", "false");
         parquet.set("spark.sql.parquet.fieldId.write.enabled", "true");
         parquet.set("parquet.summary.metadata.level", "NONE");
+        // Hadoop would put a file of checksums beside each one on a local disk, which no cleaner
+        // knows. The file system is kept by scheme, so that of the session must not be taken.
+        parquet.setIfUnset("fs.file.impl", RawLocalFileSystem.class.getName());
+        parquet.setBoolean("fs.file.impl.disable.cache", true);
         String[] filtered = Json.texts(Json.at(staged, "filtered"));
         parquet.set("parquet.bloom.filter.adaptive.enabled", "true");
         for (int i = 0; i < filtered.length; i++) {
