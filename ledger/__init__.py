@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from ledger.session.receipt import TableVersion as TableVersion
     from ledger.session.receipt import Token as Token
     from ledger.snapshot.reading import TableFiles as TableFiles
+    from ledger.transaction.grouped.append_writer import AppendWriter as AppendWriter
     from ledger.transaction.grouped.outcomes import WaitingAppend as WaitingAppend
-    from ledger.transaction.grouped.table_writer import TableWriter as TableWriter
     from ledger.transaction.transaction import Transaction as Transaction
     from ledger.work.app_notes import AppProgress as AppProgress
     from ledger.work.merge_clauses import MergeClause as MergeClause
@@ -50,7 +50,7 @@ _NAMES: Final = {
     "ledger.session.receipt": "Outcome Receipt TableVersion Token",
     "ledger.snapshot.reading": "TableFiles",
     "ledger.transaction.grouped.outcomes": "WaitingAppend",
-    "ledger.transaction.grouped.table_writer": "TableWriter",
+    "ledger.transaction.grouped.append_writer": "AppendWriter",
     "ledger.transaction.transaction": "Transaction",
     "ledger.work.app_notes": "AppProgress",
     "ledger.work.merge_clauses": "MergeClause",

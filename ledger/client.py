@@ -198,7 +198,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
     def close(self) -> None:
         """Close its writers, end its open txns and its session; nothing in a fork or at once more.
 
-        Raises as `TableWriter.close`.
+        Raises as `AppendWriter.close`.
         """
         if not self._channel.is_own:
             return

@@ -1,7 +1,8 @@
 """New tables and appends: rows in files that a single commit adds, and columns for them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -70,6 +71,20 @@ class GivenRows:
             self._target = target
             self.size = sum(batch.nbytes for batch in self._batches)
         return self._batches
+
+
+def fitted_together(parts: Sequence[GivenRows], target: AppendTarget) -> Sequence[Any]:
+    """Return the rows of several appends as a table stores them; raises as `GivenRows.fit`."""
+    batches = [batch for part in parts for batch in part.fit(target)]
+    if len(parts) == 1:
+        return batches
+    return [pa.Table.from_batches(batches, target.schema.arrow).combine_chunks()]
+
+
+def given_together(parts: Iterable[GivenRows]) -> Iterator[Any]:
+    """Yield the rows of several appends as they were given, those with the same columns as one."""
+    for _, alike in groupby((part.given for part in parts), lambda rows: rows.schema):
+        yield pa.concat_tables(alike)
 
 
 class NewRows:

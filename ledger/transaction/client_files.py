@@ -1,6 +1,6 @@
 """How a client reads, appends and commits files outside a txn."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -26,6 +26,7 @@ from ledger.snapshot.reading import TableFiles
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.tracing import verb
 from ledger.transaction.client_txns import LedgerTxns
+from ledger.transaction.transaction import Transaction
 from ledger.work.app_notes import AppProgress, progress_in
 from ledger.work.given_files import added_files, are_rows, check_rows_or, columns_of, several
 from ledger.work.repeated_batches import noted_receipt
@@ -34,7 +35,7 @@ from ledger.work.writes import DeclaredWrites, level_named
 
 if TYPE_CHECKING:
     from ledger.tables.appending import AppendTarget
-    from ledger.transaction.grouped.table_writer import TableWriter
+    from ledger.transaction.grouped.append_writer import AppendWriter
 
 APPEND_ATTEMPTS: Final = 3
 
@@ -51,7 +52,7 @@ class Appended(NamedTuple):
 class LedgerFiles(LedgerTxns):
     """The part of a client that deals with files."""
 
-    _writers: set["TableWriter"]
+    _writers: set["AppendWriter"]
 
     def read(
         self,
@@ -124,22 +125,28 @@ class LedgerFiles(LedgerTxns):
                 return self._append(table, made, asked)
         return self._append(table, made, asked)
 
-    def writer(self, table: TableLike, *, flush_ms: float = 20.0) -> "TableWriter":
+    def writer(self, table: TableLike, *, flush_ms: float = 20.0) -> "AppendWriter":
         """Return a writer that makes one commit of many small appends of this process.
 
         Its `append` accepts rows, and returns their outcome to wait for. Rows that arrive within
         `flush_ms` of the first waiting ones are committed together, or sooner if they fill a block.
-        Threads may share it. Close it, or use it in a `with` block: see `TableWriter`. Needs the
+        Threads may share it. Close it, or use it in a `with` block: see `AppendWriter`. Needs the
         extra `arrow`.
 
         Raises UnknownTableError, FilesUnknownError for a table whose files the ledger does not
         list, and ValueError for an impossible time.
         """
         check_arrow()
-        from ledger.transaction.grouped.table_writer import TableWriter  # noqa: PLC0415 - Arrow
-        from ledger.transaction.grouped.written_table import WrittenTable  # noqa: PLC0415 - Arrow
+        from ledger.transaction.grouped import append_writer, written_table  # noqa: PLC0415
 
-        made = TableWriter(WrittenTable(self, table), flush_ms, self._writers.discard)
+        def run(work: Callable[[Transaction], None]) -> Receipt:
+            receipts: list[Receipt] = []
+            self.run(work, on_commit=receipts.append)
+            return receipts[-1]
+
+        commits = written_table.Commits(self._append_fitted, run)
+        place = written_table.WrittenTable(table, self._names, self._view, commits)
+        made = append_writer.AppendWriter(place, flush_ms, self._writers.discard)
         self._writers.add(made)
         return made
 

@@ -4,41 +4,39 @@ A commit that another one met has done nothing, and is repeated for the table as
 else is repeated here: a commit without an answer may be done.
 """
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-import pyarrow as pa
+from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import metadata_kind
-from ledger.definitions.names import TableLike, TableStanding, unknown_table
+from ledger.definitions.client_reads import View
+from ledger.definitions.names import TableLike, TableNames, TableStanding, unknown_table
 from ledger.errors import LedgerError
 from ledger.files.data_files import BLOCKS_BYTES
 from ledger.properties.known_properties import asks_for_unique
 from ledger.session.receipt import Receipt
 from ledger.snapshot.as_of import known_row
-from ledger.tables.appending import AppendTarget, GivenRows
+from ledger.tables.appending import AppendTarget, GivenRows, fitted_together, given_together
 from ledger.tracing import verb
-
-if TYPE_CHECKING:
-    from ledger.transaction.client_files import LedgerFiles
-    from ledger.transaction.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 
 ATTEMPTS: Final = 10
 
 
+class Commits(NamedTuple):
+    """How the client of a writer commits: rows in one command, or the work of a txn."""
+
+    append: Callable[[TableStanding, AppendTarget, Sequence[Any]], Receipt]
+    run: Callable[[Callable[[Transaction], None]], Receipt]
+
+
 class WrittenTable:
-    """The table of one writer; `client` is the ledger that commits.
+    """The table of one writer, by the names and reads of its client. Threads may share it."""
 
-    Threads may share it.
-    """
-
-    def __init__(self, client: "LedgerFiles", table: TableLike) -> None:
-        self._client = client
-        self._names, self._view = client._names, client._view  # noqa: SLF001 - of this package
-        self._number = self._names.number(table)
+    def __init__(self, table: TableLike, names: TableNames, view: View, commits: Commits) -> None:
+        self._names, self._view, self._commits = names, view, commits
+        self._number = names.number(table)
         self._turn = Lock()
         self._known = self._found()
 
@@ -59,7 +57,7 @@ class WrittenTable:
 
     def given(self, rows: Any) -> GivenRows:
         """Return rows that fit the table; raises as `Ledger.append` for others."""
-        self._client._channel.check()  # noqa: SLF001 - of this package
+        self._view.at_hand()
         target = self.target
         made = GivenRows(rows, target)
         try:
@@ -87,13 +85,11 @@ class WrittenTable:
     def _commit(self, parts: Sequence[GivenRows]) -> Receipt:
         known = self._known
         target = known.target
-        fitted = [batch for part in parts for batch in part.fit(target)]
+        fitted = fitted_together(parts, target)
         if asks_for_unique(target.row.definition):
             return self._insert(parts)
-        if len(parts) > 1:
-            fitted = [pa.Table.from_batches(fitted, target.schema.arrow).combine_chunks()]
         standing = TableStanding(self._number, target.row, known.position)
-        receipt = self._client._append_fitted(standing, target, fitted)  # noqa: SLF001 - as above
+        receipt = self._commits.append(standing, target, fitted)
         with self._turn:
             if self._known is known:
                 # A change of the table up to this commit would have refused it.
@@ -102,14 +98,12 @@ class WrittenTable:
 
     def _insert(self, parts: Sequence[GivenRows]) -> Receipt:
         """Insert appends in one txn, which reads the keys that are there."""
-        receipts: list[Receipt] = []
 
-        def work(txn: "Transaction") -> None:
-            for _, alike in groupby((part.given for part in parts), lambda rows: rows.schema):
-                txn.insert(self._number, pa.concat_tables(alike))
+        def work(txn: Transaction) -> None:
+            for rows in given_together(parts):
+                txn.insert(self._number, rows)
 
-        self._client.run(work, on_commit=receipts.append)
-        return receipts[-1]
+        return self._commits.run(work)
 
     def _look(self) -> None:
         """Look the table up again; rows for a former definition no longer fit it."""

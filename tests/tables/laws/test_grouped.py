@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger import TableWriter, WaitingAppend
+from ledger import AppendWriter, WaitingAppend
 from ledger.client import Ledger
 from ledger.errors import ConflictError, LedgerError
 from ledger.reads.row_counts import ChangedRows, rows_in
@@ -48,7 +48,7 @@ STEPS: Final = st.one_of(
 )
 
 
-def play(thread: int, steps: Sequence[Step], writer: TableWriter, other: Ledger) -> list[Done]:
+def play(thread: int, steps: Sequence[Step], writer: AppendWriter, other: Ledger) -> list[Done]:
     """Return what a thread appended; its ids begin with its number."""
     done = []
     for number, (what, count) in enumerate(steps):
@@ -67,7 +67,7 @@ def play(thread: int, steps: Sequence[Step], writer: TableWriter, other: Ledger)
                 writer.flush()
         elif what == "alter":
             with suppress(LedgerError):
-                columns = [*other.table("t").definition.columns, (f"c{first}", "int")]
+                columns: list[Any] = [*other.table("t").definition.columns, (f"c{first}", "int")]
                 other.alter_table("t", columns=columns)
         else:
             with suppress(ConflictError):

@@ -40,7 +40,7 @@ class Accepted(NamedTuple):
     since_s: float
 
 
-class TableWriter:
+class AppendWriter:
     """Groups the appends of one process to one table. Threads may share it.
 
         with ledger.writer("db.clicks") as clicks:
@@ -54,7 +54,7 @@ class TableWriter:
     """
 
     def __init__(
-        self, table: WrittenTable, flush_ms: float, forget: Callable[["TableWriter"], object]
+        self, table: WrittenTable, flush_ms: float, forget: Callable[["AppendWriter"], object]
     ) -> None:
         if not 0 <= flush_ms <= FLUSH_MS_MAX:
             raise ValueError(f"flush_ms must be 0 to {FLUSH_MS_MAX}, got {flush_ms}")

@@ -22,6 +22,7 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.log.lossy import LossyLog
+from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.testing import InMemoryLedger
 
@@ -240,6 +241,7 @@ def test_an_unknown_outcome_is_unknown_to_each_append_and_nothing_is_repeated(
     ledger: Ledger, memory: InMemoryLedger, *, is_done: bool
 ) -> None:
     """The commit takes effect, or it never arrives: the client cannot tell."""
+    assert isinstance(memory.log, MemoryLog)
     log = LossyLog(of=memory.log)
     settings = ClientSettings(timeout_s=1.0, attempt_s=0.2)
     near = memory.connect(log=log, settings=settings)
