@@ -196,9 +196,9 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         return self._view.reads(place, timeout_ms).position()
 
     def close(self) -> None:
-        """Close its writers, end its open txns and its session; nothing in a fork or at once more.
+        """Close the writers, the session and its open txns; raises as `AppendWriter.close`.
 
-        Raises as `AppendWriter.close`.
+        A second call, or one in a fork, does nothing.
         """
         if not self._channel.is_own:
             return
