@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from warnings import warn
 
@@ -30,6 +31,7 @@ from ledger.definitions.identity_ranges import IdentityRanges
 from ledger.definitions.names import TableNames
 from ledger.definitions.new_tables import NewTables
 from ledger.definitions.time_zones import ZoneLike, zone_named
+from ledger.keys.folder import KeyFolder
 from ledger.log.port import Log
 from ledger.reads.amounts import amount
 from ledger.reads.port import Reads
@@ -74,6 +76,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         open_channel: Callable[[Log, int], Channel] = Channel.open,
         time_zone: ZoneLike = "UTC",
         new_tables: NewTables = NewTables(),  # noqa: B008 - it never changes
+        keys: str | PathLike[str] | None = None,
     ) -> None:
         if log is None or open_reads is None or isinstance(log, str):
             raise TypeError(
@@ -96,7 +99,9 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
             ledger=self.id,
         )
         origin = Token(created.ledger, created.domain, 0)
-        self._view = View(self._channel, origin, open_reads, self._settings.timeout_s, zone)
+        folder = None if keys is None else Path(keys).expanduser()
+        timeout_s = self._settings.timeout_s
+        self._view = View(self._channel, origin, open_reads, timeout_s, zone, folder)
         identities = IdentityRanges(self._view, self._ask)
         tail = self._channel.tail
         self._names = TableNames(self._view, tail, catalog, new_tables, identities)
@@ -120,6 +125,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         log: Log | None = None,
         time_zone: ZoneLike = "UTC",
         warehouse: str | PathLike[str] | None = None,
+        keys: str | PathLike[str] | None = None,
     ) -> Self:
         """Connect to a ledger: the named one, else the one of the environment or of this host.
 
@@ -128,9 +134,11 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         (else the rows of this host, or `HttpReads` of LAKELEDGER_READS_URL); `log` replaces Kafka
         in tests. The caller closes them. New tables without a location lie below `warehouse`
         (LAKELEDGER_WAREHOUSE, else a folder beside the rows of a local ledger), published as
-        LAKELEDGER_PUBLISH says. Conditions are read in `time_zone`. `application` and `user` are
-        shown with txns. Calls wait `timeout_s`. Open txns end after `lease_s` of silence, from 0.5
-        s (else LAKELEDGER_LEASE_S, else the ledger's); a long call in C is silence.
+        LAKELEDGER_PUBLISH says. Keys of encrypted rows in the log lie in the folder `keys`
+        (LAKELEDGER_KEYS, else a folder beside the rows of a local ledger). Conditions are read in
+        `time_zone`. `application` and `user` are shown with txns. Calls wait `timeout_s`. Open txns
+        end after `lease_s` of silence, from 0.5 s (else LAKELEDGER_LEASE_S, else the ledger's); a
+        long call in C is silence.
 
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away.
         """
@@ -147,6 +155,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
                 catalog = configured.catalog if catalog is None else catalog
                 settings = settings if lease_s else replace(settings, lease_s=configured.lease_s)
                 new_tables = new_tables_of(warehouse, configured, address)
+                keys = keys or configured.keys or address.keys
                 log = (make_log := partial(KafkaLog, *where, client=client))()
                 own.callback(log.close)
                 open_channel = LINES.opener((where, frozen(client)), make_log)
@@ -160,6 +169,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
                 open_channel=open_channel,
                 time_zone=time_zone,
                 new_tables=new_tables,
+                keys=keys,
             )
             if reads is None:
                 own.callback(connected._view.close)
@@ -175,6 +185,11 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
     def warehouse(self) -> str:
         """The folder below which new tables without a location lie, "" without one."""
         return self._names.new_tables.warehouse
+
+    @property
+    def keys(self) -> KeyFolder | None:
+        """The keys of encrypted rows in the log, None without a folder of keys."""
+        return self._view.keys
 
     def snapshot(self) -> ValidTxnList:
         """Return the valid txns of a reader without a txn; this client's commits are included."""

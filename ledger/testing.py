@@ -189,11 +189,13 @@ class InMemoryLedger:
         time_zone: ZoneLike = "UTC",
         warehouse: str | PathLike[str] = "",
         publish: str = "",
+        keys: str | PathLike[str] | None = None,
     ) -> Ledger:
         """Return a client of this ledger, as if in another process.
 
         `log` is the log as that process sees it, if it does not see every record. `warehouse` is
-        the folder of new tables without a location, `publish` how they are published.
+        the folder of new tables without a location, `publish` how they are published. `keys` is
+        the folder of the keys of encrypted rows in the log.
         """
         ledger = Ledger(
             self.log if log is None else log,
@@ -206,6 +208,7 @@ class InMemoryLedger:
             open_channel=open_channel,
             time_zone=time_zone,
             new_tables=NewTables(text_of(warehouse), publish),
+            keys=keys,
         )
         self._ledgers.append(ledger)
         return ledger

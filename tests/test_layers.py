@@ -16,13 +16,15 @@ from tests.sources import PRODUCT, Module, lies_in, modules, of_tests, product
 # A client knows how a ledger is asked and read; nothing of who leads it, or of what runs it.
 SEEN_BY_CLIENTS: Final = (
     *("ledger.core", "ledger.log", "ledger.reads", "ledger.config.address"),
-    *("ledger.config.search", "ledger.config.settings", "ledger.clock", "ledger.errors"),
+    *("ledger.config.private", "ledger.config.search", "ledger.config.settings", "ledger.clock"),
+    "ledger.errors",
     *("ledger.log_lines", "ledger.tracing"),
 )
 
 # The rooms of the client, in order: each may import itself and those before it.
 ROOMS: Final = (
-    *("ledger.session", "ledger.properties", "ledger.definitions", "ledger.arrow", "ledger.files"),
+    *("ledger.keys", "ledger.session", "ledger.properties", "ledger.definitions", "ledger.arrow"),
+    "ledger.files",
     *("ledger.expressions", "ledger.snapshot", "ledger.work", "ledger.sdk", "ledger.statements"),
     *("ledger.tables", "ledger.transaction"),
 )
@@ -67,7 +69,7 @@ LIBRARIES: Final = {
         "ledger.log.kafka.users",
         "ledger.ingest.kafka_source",
     ),
-    "cryptography": ("ledger.machine.certificates",),
+    "cryptography": ("ledger.keys.sealed_rows", "ledger.machine.certificates"),
     "fastavro": (
         "ledger.log.wire.codec",
         "ledger.log.wire.file_list_avro",

@@ -35,7 +35,7 @@ from ledger.properties.column_values import (
     initial_of,
 )
 from ledger.properties.field_ids import fields_of
-from ledger.properties.known_properties import inline_bytes
+from ledger.properties.known_properties import asks_for_encryption, inline_bytes
 
 UNMAPPED: Final = "none"
 
@@ -106,7 +106,8 @@ class TableSchema:
     `name` and `table` are the table's name and id in messages. `sort` is the order of rows in new
     files, and `bloom` has the columns that get Bloom filters there. The log says no values of the
     columns in `skipped`: neither their bounds nor what new rows have. Up to `inline` bytes of rows
-    go into the log in place of a file.
+    go into the log in place of a file, encrypted if the table is `encrypted`: then all columns are
+    skipped.
     """
 
     columns: Sequence[TableColumn]
@@ -118,6 +119,7 @@ class TableSchema:
     bloom: Sequence[str] = ()
     skipped: Sequence[str] = ()
     inline: int = 0
+    encrypted: bool = False
 
     @classmethod
     def of(cls, definition: TableDefinition, name: str = "", table: int = 0) -> "TableSchema":
@@ -125,9 +127,15 @@ class TableSchema:
         mapping = properties(definition).get(MAPPING_MODE, UNMAPPED)
         columns, partitioned = tuple(definition.columns), tuple(definition.partition_columns)
         lists, inline = lists_of(definition), inline_bytes(definition)
-        return schema_of(
+        found = schema_of(
             columns, partitioned, mapping, lists, name=name, table=table, inline=inline
         )
+        return found.as_encrypted if asks_for_encryption(definition) else found
+
+    @cached_property
+    def as_encrypted(self) -> "TableSchema":
+        """The same columns with their rows encrypted in the log."""
+        return replace(self, encrypted=True, skipped=tuple(each.name for each in self.columns))
 
     @cached_property
     def arrow(self) -> pa.Schema:

@@ -25,6 +25,7 @@ READS_URL: Final = "LAKELEDGER_READS_URL"
 PUBLISHER_URL: Final = "LAKELEDGER_PUBLISHER_URL"
 ICEBERG_URL: Final = "LAKELEDGER_ICEBERG_URL"
 HOME: Final = "LAKELEDGER_HOME"
+KEYS: Final = "LAKELEDGER_KEYS"
 LEDGER_DEFAULT: Final = "lake"
 FILE_NAME: Final = "address.json"
 # The fields of the file, and whether they must be there.
@@ -45,6 +46,7 @@ PATHS: Final = ("store", "client_config", "token_file", "ca_file")
 KEPT_PORTS: Final = "ports.json"
 """The file in the folder of a ledger with the ports that its roles keep."""
 SHOWN_MAX: Final = 80
+KEYS_FOLDER: Final = "keys"
 LOCK: Final = "lock"
 """The lock that `lakeledger up` holds in the folder of its ledger while it runs."""
 
@@ -72,9 +74,19 @@ class Address:
     @property
     def warehouse(self) -> str:
         """The folder of new tables of a ledger that is up on this machine, "" for another one."""
+        folder = self._folder
+        return "" if folder is None else str(folder / "warehouse")
+
+    @property
+    def keys(self) -> Path | None:
+        """The folder of keys of a ledger that is up on this machine, None for another one."""
+        folder = self._folder
+        return None if folder is None else folder / KEYS_FOLDER
+
+    @property
+    def _folder(self) -> Path | None:
         folder = self.store.parent if self.store is not None else None
-        is_here = folder is not None and (folder / FILE_NAME).exists()
-        return str(folder / "warehouse") if folder is not None and is_here else ""
+        return folder if folder is not None and (folder / FILE_NAME).exists() else None
 
     def write(self, folder: Path) -> None:
         """Write the address into the folder of the ledger; a reader finds all of it or nothing."""

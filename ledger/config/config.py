@@ -51,7 +51,7 @@ LEAST_OF: Final = {int: 1, float: 0.001}
 MOST: Final = {"lease_s": LEASE_MAX_S, "log.keep_days": 10_000}
 MOST_OF: Final = {int: 2**48, float: 365 * 24 * 3600}
 DEFAULT: Final = "default"
-FOLDERS: Final = frozenset({"store", "home"})
+FOLDERS: Final = frozenset({"store", "home", "keys"})
 """The folders that may begin with `~`, and that must not be empty."""
 
 
@@ -69,6 +69,7 @@ class Settings:
         iceberg_url: where the Iceberg catalog answers HTTP, for `lakeledger status`.
         home: where ledgers of this machine keep their data.
         warehouse: the folder, or the URI, below which new tables without a location lie.
+        keys: the folder of the keys of encrypted rows in the log, outside the log and the tables.
         publish: how new tables that clients here make are published, if they do not say: `delta`.
         lease_s: how long sessions of clients here may be silent; by default the ledger's lease.
         client_config: a file of settings for librdkafka, such as the login; see `client_config`.
@@ -86,6 +87,7 @@ class Settings:
     iceberg_url: str | None = None
     home: Path | None = None
     warehouse: str | None = None
+    keys: Path | None = None
     publish: Literal["delta"] | None = None
     lease_s: float | None = None
     client_config: Path | None = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ledger.config.address import (
@@ -41,6 +42,13 @@ def client_for(address: Address) -> Mapping[str, str]:
     from ledger.config.config import load  # noqa: PLC0415 - a mere search needs no settings
 
     return load().settings.client() or client_settings(address.client_config)
+
+
+def keys_folder(address: Address) -> Path | None:
+    """Return the folder of keys: the configured one, else that of a ledger up here, else None."""
+    from ledger.config.config import load  # noqa: PLC0415 - as for `client_for`
+
+    return load().settings.keys or address.keys
 
 
 def find_address(

@@ -18,6 +18,8 @@ from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.lists.visibility import listed
 from ledger.core.state.txns import exception_hash
 from ledger.errors import LogError, ReaderBehindError, SettingsError
+from ledger.keys.folder import KeyFolder
+from ledger.keys.keyed_reads import keyed
 from ledger.log.port import Log
 from ledger.reads.errors import check_number, unknown_object
 from ledger.reads.metadata import Bounds, Metadata, Read
@@ -39,6 +41,7 @@ class View:
         written: the position of this client's last write.
         seen: the newest position read or written; no later read shows less, or another log.
         zone: the time zone of this client's conditions, "" = UTC.
+        keys: the keys of encrypted rows in the log, None without a folder of keys.
     """
 
     def __init__(
@@ -48,9 +51,11 @@ class View:
         open_reads: Callable[[], Reads],
         timeout_s: float,
         zone: str = "",
+        keys: Path | None = None,
     ) -> None:
         self.origin = origin
         self.zone = zone
+        self.keys = None if keys is None else KeyFolder(keys, origin.ledger)
         self.written = 0
         self.seen = Reached()
         self._last = Reached()
@@ -128,7 +133,8 @@ class View:
         self._channel.check()
         with self._opening:
             if self._reads is None:
-                self._reads = self._open_reads()
+                folder = None if self.keys is None else self.keys.path
+                self._reads = keyed(self._open_reads(), folder)
             reads = self._reads
         if not self._is_ours:
             check_identity(reads, self.origin, timeout_ms)

@@ -56,6 +56,8 @@ LedgerError
 ├── StorageError             a disk or a cloud refuses an access to a file
 │   └── DiskFullError        no room on the disk, or no more of a quota
 ├── UnreadableTableError     a scan would show other rows than the table holds
+│   └── RowsKeyError         the key of encrypted rows in the log is not at hand
+│       └── RowsErasedError  it was dropped, so the rows are gone for good
 ├── DeltaLogError            the log of a Delta table is damaged or incomplete
 ├── IcebergTableError        the metadata of an Iceberg table is damaged or incomplete
 ├── ReadsUnavailableError    the read model does not answer

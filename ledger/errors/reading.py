@@ -57,3 +57,15 @@ class ReaderBehindError(LedgerError):
 
 class UnreadableTableError(LedgerError):
     """A plain scan of Parquet files would show other rows than the table holds."""
+
+
+class RowsKeyError(UnreadableTableError):
+    """The key of encrypted rows in the log is not at hand: those of a `table` and a `month`."""
+
+    def __init__(self, message: str, *, table: int = 0, month: str = "") -> None:
+        super().__init__(message)
+        self.table, self.month = table, month
+
+
+class RowsErasedError(RowsKeyError):
+    """The key of encrypted rows in the log was dropped: no program can read the rows again."""

@@ -33,6 +33,8 @@ from ledger.files.sorting import in_order
 from ledger.files.statistics import FileStatistics
 from ledger.files.storage import Storage
 from ledger.files.written_files import discard
+from ledger.keys.folder import KeyFolder
+from ledger.keys.sealed_rows import ROOM, sealed
 from ledger.log.wire.file_extras import BLOCK
 from ledger.log.wire.file_list import AddFile
 
@@ -65,14 +67,15 @@ def write_rows(
     target_bytes: int = TARGET_BYTES,
     placing: Placing | None = None,
     has_blocks: bool = True,
+    keys: KeyFolder | None = None,
 ) -> Sequence[AddFile]:
     """Write batches of the schema into new files of about `target_bytes`, and return the files.
 
     If it raises, the files written so far are deleted. `placing` notes where the rows are. Without
-    `has_blocks` every row goes into a file of the storage.
+    `has_blocks` every row goes into a file of the storage. `keys` are as for `NewFiles`.
     """
     room = BLOCKS_BYTES if has_blocks else 0
-    files = NewFiles(storage, schema, writer, target_bytes, placing=placing, room=room)
+    files = NewFiles(storage, schema, writer, target_bytes, placing=placing, room=room, keys=keys)
     if placing is not None and schema.sort:
         batches = (each.rows if isinstance(each, CopiedRows) else each for each in batches)
     try:
@@ -91,7 +94,8 @@ class NewFiles:
     """New data files of one table; rows wait in memory until they make a row group.
 
     `folder` is a folder below each partition, with a slash at its end. Blocks may have up to `room`
-    bytes together.
+    bytes together. Those of an encrypted table are sealed with one of the `keys`; without keys all
+    its rows go into files.
     """
 
     def __init__(
@@ -104,6 +108,7 @@ class NewFiles:
         folder: str = "",
         placing: Placing | None = None,
         room: int = 0,
+        keys: KeyFolder | None = None,
     ) -> None:
         if target_bytes < 1:
             raise ValueError(f"target_bytes must be 1 or more, got {target_bytes}")
@@ -115,7 +120,8 @@ class NewFiles:
         self._target = target_bytes
         self._folder = folder
         self._placing = placing
-        self._room = room
+        self._keys = keys if schema.encrypted else None
+        self._room = 0 if schema.encrypted and keys is None else room
         self._open: dict[Values, NewFile] = {}
         self._done: list[AddFile] = []
         self._paths: list[str] = []
@@ -202,10 +208,14 @@ class NewFiles:
 
     def _close(self, values: Values) -> None:
         file = self._open.pop(values)
-        block = file.block(values, min(self._room, self._schema.inline))
+        more = 0 if self._keys is None else ROOM
+        block = file.block(values, min(self._room, self._schema.inline) - more)
         if block is None:
             self._done.append(file.close(values))
             return
+        if self._keys is not None:
+            rows = sealed(self._keys, self._schema.table, block.path, block.rows, block.modified)
+            block = block._replace(rows=rows, size=len(rows))
         self._room -= block.size
         if self._placing is not None:
             self._placing.rename(file.path, block.path)

@@ -34,6 +34,7 @@ from ledger.iceberg.values import FIRST_DAY, micros_of, packed, rounded, value_i
 from ledger.properties.column_lists import SKIPPED, list_of
 from ledger.properties.column_mapping import is_mapped, physical_name
 from ledger.properties.field_ids import ID, IN_FILES, WITHIN, Tree
+from ledger.properties.known_properties import asks_for_encryption
 from ledger.properties.type_text import TypeNode, read_type
 
 SURROGATES: Final = range(0xD800, 0xE000)
@@ -263,6 +264,8 @@ def stats_of(entry: ManifestEntry, definition: TableDefinition) -> str:
     """
     sides: tuple[dict[str, Any], ...] = ({}, {}, {})
     skipped = {key.column.lower() for key in list_of(definition, SKIPPED)}
+    if asks_for_encryption(definition):
+        skipped = {column.name.lower() for column in definition.columns}
     stated = [column for column in definition.columns if column.name.lower() not in skipped]
     for leaf in leaves_of(definition._replace(columns=stated))[:LEAVES_MAX]:
         put(sides, leaf.path, [*bound_texts(entry, leaf), null_text(entry, leaf)])

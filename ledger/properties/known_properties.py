@@ -25,6 +25,9 @@ UNIQUE: Final = "lakeledger.unique"
 INLINE: Final = "lakeledger.inline"
 """How many bytes of a commit's rows may lie in the log in place of a file: on, off or a number."""
 
+ENCRYPTED: Final = "lakeledger.inline.encrypted"
+"""Whether rows in the log are encrypted, and the log says no values of the table: true or false."""
+
 ICEBERG_FORMAT: Final = "iceberg.format-version"
 ROW_DELETES: Final = frozenset({(ROWS, MARKS), ("delta.enabledeletionvectors", "true")})
 """The properties by which files keep deleted rows, in lower case."""
@@ -37,6 +40,7 @@ SETTABLE: Final = (
     ROWS,
     UNIQUE,
     INLINE,
+    ENCRYPTED,
     *UPKEEP,
 )
 """What users set."""
@@ -104,14 +108,21 @@ def problem_of_format(definition: TableDefinition) -> str:
 
 def problem_of_inline(definition: TableDefinition) -> str:
     """Return why a table cannot have rows in the log as it asks for, "" if it can."""
+    is_encrypted = asks_for_encryption(definition)
     if not inline_bytes(definition):
-        return ""
+        return f"its property {ENCRYPTED} needs {INLINE}: set {INLINE} to on" * is_encrypted
+    if is_encrypted and definition.partition_columns:
+        return (
+            f"its property {ENCRYPTED} keeps values out of the log, and the log has the values of "
+            f"the partition columns {', '.join(definition.partition_columns)}: leave them out"
+        )
     if definition.kind != "managed" or definition.layout == "directories":
         return (
             f"its property {INLINE} needs a table whose files the ledger lists: unset it, or give "
             "the table the layout files"
         )
-    if any(each.key.lower() == SKIPPED.lower() for each in definition.properties):
+    is_skipping = any(each.key.lower() == SKIPPED.lower() for each in definition.properties)
+    if is_skipping and not is_encrypted:
         return (
             f"its property {INLINE} puts values into the log, and {SKIPPED} keeps values of "
             "columns out of it: unset one of them"
@@ -133,7 +144,7 @@ def set_anew(before: TableDefinition | None, after: TableDefinition) -> Iterator
 def reason_against(key: str, value: str) -> str:
     """Return why a table cannot be given a property, "" if it can."""
     small = key.lower()
-    if small in (APPEND_ONLY, UNIQUE) and not is_switch(value):
+    if small in (APPEND_ONLY, UNIQUE, ENCRYPTED) and not is_switch(value):
         return f"its property {key} must be true or false, got {value!r}"
     if small == PUBLISH and value.lower() not in PUBLICATIONS:
         return f"its property {key} must be {' or '.join(PUBLICATIONS)}, got {value!r}"
@@ -177,6 +188,12 @@ def inline_bytes(definition: TableDefinition) -> int:
         return 0
     known = {each.key.lower(): each.value for each in definition.properties}
     return inline_in(known.get(INLINE, "off")) or 0
+
+
+def asks_for_encryption(definition: TableDefinition) -> bool:
+    """Return whether rows of a table are encrypted in the log, which says no values of them."""
+    known = ((each.key.lower(), each.value.lower()) for each in definition.properties)
+    return (ENCRYPTED, "true") in known
 
 
 def asks_for_unique(definition: TableDefinition) -> bool:

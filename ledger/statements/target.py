@@ -181,6 +181,7 @@ class StatementTable:
             target_bytes=target_bytes,
             placing=placing,
             has_blocks=has_blocks and self.work.names.client.log_room.has(self.row),
+            keys=self.work.view.keys,
         )
         paths = [file.path for file in files]
         self.work.files.note(self.definition.location, storage, paths, self.definition)

@@ -17,6 +17,7 @@ from ledger.files.data_files import write_rows
 from ledger.files.file_writers import FileWriter
 from ledger.files.storage import storage_at
 from ledger.files.written_files import discard
+from ledger.keys.folder import KeyFolder
 from ledger.reads.rows import TableRow
 from ledger.snapshot.reading import check_listed
 from ledger.statements.columns.completed import ColumnValues
@@ -90,7 +91,8 @@ def given_together(parts: Iterable[GivenRows]) -> Iterator[Any]:
 class NewRows:
     """Rows of a target written into files that no commit names yet.
 
-    With `has_blocks` few rows go into the log where the table wants that.
+    With `has_blocks` few rows go into the log where the table wants that, sealed with `keys` if it
+    is encrypted.
 
     Attributes:
         files: the files to add.
@@ -98,14 +100,20 @@ class NewRows:
     """
 
     def __init__(
-        self, target: AppendTarget, batches: Any, ledger: str, *, has_blocks: bool = True
+        self,
+        target: AppendTarget,
+        batches: Any,
+        ledger: str,
+        *,
+        has_blocks: bool = True,
+        keys: KeyFolder | None = None,
     ) -> None:
         row = target.row
         self._storage = storage_at(row.definition.location)
         counted = CountedRows(batches, f"append {row.name}, rows")
         writer = FileWriter.of(ledger)
         self.files = write_rows(
-            self._storage, target.schema, counted, writer=writer, has_blocks=has_blocks
+            self._storage, target.schema, counted, writer=writer, has_blocks=has_blocks, keys=keys
         )
         self.count = counted.count
 

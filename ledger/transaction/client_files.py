@@ -200,7 +200,8 @@ class LedgerFiles(LedgerTxns):
         from ledger.tables.appending import NewRows  # noqa: PLC0415 - loads Arrow
 
         has_blocks = self._names.log_room.has(target.row)
-        new = NewRows(target, batches, self._view.origin.ledger, has_blocks=has_blocks)
+        origin, keys = self._view.origin.ledger, self._view.keys
+        new = NewRows(target, batches, origin, has_blocks=has_blocks, keys=keys)
         made = made._replace(files=new.files, rows=ChangedRows(inserted=new.count))
         try:
             receipt = self._append(target.row, made, level, standing)

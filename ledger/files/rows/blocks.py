@@ -15,6 +15,7 @@ from pyarrow import parquet as pq
 
 from ledger.errors import UnreadableTableError
 from ledger.files.rows.parquet_rows import blank
+from ledger.keys.sealed_rows import opened
 from ledger.log.wire.file_extras import TRIMMED
 
 HEAD_BYTES: Final = 8
@@ -32,12 +33,16 @@ def block_of(rows: pa.Table) -> bytes:
 
 
 def rows_of_block(path: str, block: bytes) -> pa.RecordBatch:
-    """Return the rows of a block; `path` names it in the UnreadableTableError for other bytes."""
+    """Return the rows of a block; `path` names it in the UnreadableTableError for other bytes.
+
+    Encrypted rows raise as `opened`.
+    """
     if block == TRIMMED:
         raise UnreadableTableError(
             f"the rows of {path} were removed, and then the log was trimmed above them: read a "
             "later version, or restore the ledger from the archive that lakeledger log size names"
         )
+    block = opened(path, block)
     try:
         head = head_of(block)
         batch = pa.ipc.read_record_batch(pa.py_buffer(block).slice(len(head)), schema_in(head))

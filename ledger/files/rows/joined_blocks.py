@@ -14,6 +14,8 @@ from zlib import crc32
 import pyarrow as pa
 
 from ledger.files.rows.blocks import block_of, head_of, rows_of_block
+from ledger.keys.sealed_rows import opened
+from ledger.log.wire.file_extras import is_sealed
 from ledger.reads.port import FileRow
 
 JOINED_MAX: Final = 1_000
@@ -63,7 +65,7 @@ def joined_blocks(
     blocks = []
     for file in files:
         if file.rows and not file.vector:
-            blocks.append(file)
+            blocks.append(in_clear(file))
         else:
             yield file
     blocks.sort(key=added_then_path)
@@ -75,6 +77,11 @@ def joined_blocks(
             yield joined(groups.pop(key))
     for group in groups.values():
         yield joined(group)
+
+
+def in_clear(file: FileRow) -> FileRow:
+    """Return a block with its rows in clear."""
+    return file._replace(rows=opened(file.path, file.rows)) if is_sealed(file.rows) else file
 
 
 def added_then_path(file: FileRow) -> tuple[int, str]:

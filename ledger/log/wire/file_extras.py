@@ -15,6 +15,9 @@ BLOCK: Final = "rows:"
 TRIMMED: Final = b"LLT1"
 """What stands for rows of the log that were removed before the log was trimmed above them."""
 
+SEALED: Final = b"LLE1"
+"""The first bytes of rows in the log that are encrypted; rows in clear begin with `ff ff ff ff`."""
+
 STORAGES: Final = ("u", "i", "p")
 ID_CHARS_MAX: Final = 64
 DIGEST_BYTES: Final = 16
@@ -23,6 +26,11 @@ DIGEST_BYTES: Final = 16
 def is_block(path: str) -> bool:
     """Return whether the rows of a path are in the log, and no storage has a file of it."""
     return path.startswith(BLOCK)
+
+
+def is_sealed(rows: bytes) -> bool:
+    """Return whether rows in the log are encrypted, so that only readers with a key know them."""
+    return rows[: len(SEALED)] == SEALED
 
 
 class DeletionVector(NamedTuple):

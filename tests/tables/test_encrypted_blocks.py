@@ -1,0 +1,221 @@
+"""Encrypted rows in the log: read as others with their key, by no program without it."""
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.errors import ConflictError, RowsErasedError, RowsKeyError, SettingsError
+from ledger.keys.folder import KeyFolder, KeyName, month_of
+from ledger.keys.sealed_rows import ROOM, SealedRows, head_in, opened, sealed
+from ledger.log.port import Topic, records_between
+from ledger.log.wire.codec import decode_command
+from ledger.log.wire.file_extras import is_block, is_sealed
+from ledger.testing import InMemoryLedger
+from tests.forgetting.every_byte import Planted, decoded_event, leaves
+
+COLUMNS = [("id", "bigint"), ("name", "string")]
+ENCRYPTED = {"lakeledger.inline": "on", "lakeledger.inline.encrypted": "true"}
+NOW = 1_780_000_000_000
+MONTH = "2026-05"
+PLANTED_ID = 987654321987
+PLANTED = Planted(["planted"], [PLANTED_ID])
+ROWS = [{"id": 1, "name": "planted Pauline"}, {"id": 2, "name": "planted Quirina"}]
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> KeyFolder:
+    return KeyFolder(tmp_path / "keys", "ledger")
+
+
+@pytest.fixture
+def memory() -> Iterator[InMemoryLedger]:
+    with InMemoryLedger() as memory:
+        yield memory
+
+
+@pytest.fixture
+def ledger(memory: InMemoryLedger, tmp_path: Path) -> Ledger:
+    """Return a client with keys, and an encrypted table `t`."""
+    ledger = memory.connect(keys=tmp_path / "keys")
+    ledger.create_table("t", COLUMNS, location=tmp_path / "t", properties=ENCRYPTED)
+    return ledger
+
+
+def rows_of(ledger: Ledger, **asked: int) -> list[object]:
+    return ledger.scan("t", **asked).to_arrow().sort_by("id")["name"].to_pylist()
+
+
+def test_a_block_is_opened_with_its_key_table_and_path(keys: KeyFolder) -> None:
+    block = sealed(keys, 7, "rows:a", b"the rows", NOW)
+    assert block[:4] == b"LLE1"
+    assert len(block) == len(b"the rows") + ROOM
+    assert b"rows" not in block
+    assert head_in("rows:a", block).name == KeyName(7, MONTH, 1)
+    assert opened("rows:a", block) == b"the rows"
+    assert opened("rows:a", b"\xff\xff\xff\xff in clear") == b"\xff\xff\xff\xff in clear"
+
+
+def test_two_blocks_of_the_same_rows_differ(keys: KeyFolder) -> None:
+    assert sealed(keys, 7, "rows:a", b"x", NOW) != sealed(keys, 7, "rows:a", b"x", NOW)
+
+
+@pytest.mark.parametrize(
+    ("path", "table", "why"),
+    [("rows:b", 7, "another path"), ("rows:a", 8, "of table 7, not of 8")],
+)
+def test_a_block_cannot_be_moved(keys: KeyFolder, path: str, table: int, why: str) -> None:
+    block = SealedRows(bytes(sealed(keys, 7, "rows:a", b"the rows", NOW)), keys, table)
+    with pytest.raises(RowsKeyError, match=why):
+        opened(path, block)
+
+
+@pytest.mark.parametrize("at", [5, 13, 20, 30, 40, 60], ids=str)
+def test_no_byte_of_a_block_can_be_changed(keys: KeyFolder, at: int) -> None:
+    block = bytearray(sealed(keys, 7, "rows:a", b"the rows", NOW))
+    block[at] ^= 1
+    with pytest.raises(RowsKeyError):
+        opened("rows:a", SealedRows(bytes(block), keys, 7))
+
+
+def test_a_block_that_is_cut_short_is_named(keys: KeyFolder) -> None:
+    with pytest.raises(RowsKeyError, match="cut short"):
+        opened("rows:a", SealedRows(b"LLE1", keys, 7))
+
+
+def test_without_a_folder_of_keys_the_error_names_table_and_month(keys: KeyFolder) -> None:
+    block = bytes(sealed(keys, 7, "rows:a", b"the rows", NOW))
+    with pytest.raises(RowsKeyError, match=r"table 7 .* key 2026-05-1, and no folder") as error:
+        opened("rows:a", block)
+    assert (error.value.table, error.value.month) == (7, MONTH)
+
+
+def test_a_folder_with_another_key_or_none_is_named(keys: KeyFolder, tmp_path: Path) -> None:
+    block = sealed(keys, 7, "rows:a", b"the rows", NOW)
+    other = KeyFolder(tmp_path / "other", "ledger")
+    with pytest.raises(RowsKeyError, match="which is not in"):
+        opened("rows:a", SealedRows(bytes(block), other, 7))
+    other.newest(7, MONTH)
+    with pytest.raises(RowsKeyError, match="which is another one in"):
+        opened("rows:a", SealedRows(bytes(block), other, 7))
+
+
+def test_writers_that_race_get_one_key(keys: KeyFolder) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        found = set(threads.map(lambda _: keys.newest(7, MONTH), range(32)))
+    assert len(found) == 1
+    assert list(keys.names(7).values()) == ["key"]
+
+
+def test_keys_are_for_their_owner_only(keys: KeyFolder) -> None:
+    keys.newest(7, MONTH)
+    files = [*keys.path.rglob("*")]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files if file.is_file()} == {0o600}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files if file.is_dir()} == {0o700}
+
+
+def test_a_retired_key_opens_and_the_next_one_seals(keys: KeyFolder) -> None:
+    block = sealed(keys, 7, "rows:a", b"the rows", NOW)
+    keys.retire(KeyName(7, MONTH, 1))
+    assert opened("rows:a", block) == b"the rows"
+    assert head_in("b", sealed(keys, 7, "rows:b", b"", NOW)).name == KeyName(7, MONTH, 2)
+
+
+def test_a_dropped_key_is_erased_and_never_made_again(keys: KeyFolder) -> None:
+    block = sealed(keys, 7, "rows:a", b"the rows", NOW)
+    name, key = keys.newest(7, MONTH)
+    keys.drop(name)
+    with pytest.raises(RowsErasedError, match="key 2026-05-1 was dropped"):
+        opened("rows:a", block)
+    assert keys.newest(7, MONTH)[0].number == 2
+    assert not any(key in file.read_bytes() for file in keys.path.rglob("*") if file.is_file())
+
+
+def test_a_drop_that_was_killed_after_its_tombstone_is_ended_by_the_next(keys: KeyFolder) -> None:
+    block = sealed(keys, 7, "rows:a", b"the rows", NOW)
+    name = keys.newest(7, MONTH)[0]
+    folder = keys.path / "ledger" / "7"
+    (folder / "2026-05-1.dropped").touch()
+    (folder / "2026-05-1.key").write_bytes(bytes(32))
+    assert keys.names(7) == {name: "dropped"}
+    with pytest.raises(RowsErasedError):
+        opened("rows:a", block)
+    keys.drop(name)
+    assert sorted(os.listdir(folder)) == ["2026-05-1.dropped", "lock"]
+
+
+def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("no folder")
+    with pytest.raises(SettingsError, match="LAKELEDGER_KEYS"):
+        KeyFolder(tmp_path / "keys", "ledger").newest(7, MONTH)
+
+
+def test_rows_are_in_the_log_and_no_value_of_them(
+    ledger: Ledger, memory: InMemoryLedger, tmp_path: Path
+) -> None:
+    ledger.append("t", ROWS)
+    (file,) = ledger.scan("t").files
+    assert is_block(file.path)
+    assert is_sealed(file.rows)
+    assert json.loads(file.stats) == {"numRecords": 2}
+    assert not [*(tmp_path / "t").rglob("*.parquet")]
+    assert rows_of(ledger) == ["planted Pauline", "planted Quirina"]
+    assert not is_in_log(memory, PLANTED)
+
+
+def is_in_log(memory: InMemoryLedger, planted: Planted) -> bool:
+    """Return whether any record of the log has a planted value, also within lists of files."""
+    log = memory.log
+    for topic in Topic:
+        first, end = log.ends(topic)
+        for record in records_between(log, topic, first, end) if first < end else ():
+            inside: list[object] = []
+            if topic is Topic.EVENTS:
+                inside = decoded_event(record.value)[1]
+            elif topic is Topic.COMMANDS:
+                inside = list(leaves(decode_command(record.value)))
+            if planted.within(record.key, record.value, *inside):
+                return True
+    return False
+
+
+def changed(ledger: Ledger) -> None:
+    """Change rows by every verb that takes a condition, a key or rows."""
+    ledger.append("t", [*ROWS, {"id": PLANTED_ID, "name": "planted Rosa"}])
+    ledger.update("t", {"name": "'planted Sofia'"}, "name = 'planted Pauline'")
+    ledger.delete("t", f"id = {PLANTED_ID}")
+    ledger.merge(
+        "t",
+        [{"id": PLANTED_ID, "name": "planted Tilda"}, {"id": 2, "name": "planted Ulla"}],
+        "target.id = source.id",
+        when_matched_update={"name": "source.name"},
+        when_not_matched_insert=True,
+    )
+    ledger.append("t", [{"id": number, "name": f"planted {number}"} for number in range(9_000, 10_100)])
+    first, other = ledger.begin(), ledger.begin()
+    for txn in (first, other):
+        assert txn.scan("t", f"id = {PLANTED_ID}").count() == 1
+        txn.update("t", {"name": "'planted Vera'"}, "name = 'planted Ulla'")
+    first.commit()
+    with pytest.raises(ConflictError):
+        other.commit()
+
+
+@pytest.mark.parametrize("grain", ["marks", "rewrite"])
+@pytest.mark.parametrize("key", ["", "id"], ids=["no key", "unique key"])
+def test_no_statement_brings_a_value_into_the_log(
+    ledger: Ledger, memory: InMemoryLedger, tmp_path: Path, grain: str, key: str
+) -> None:
+    own = {"lakeledger.rows": grain, "lakeledger.conflictColumns": "id, name"}
+    own |= {"lakeledger.key": key, "lakeledger.unique": "true"} if key else {}
+    ledger.alter_table("t", properties={**ENCRYPTED, **own})
+    changed(ledger)
+    assert not is_in_log(memory, PLANTED)
+    ledger.create_table("clear", COLUMNS, location=tmp_path / "clear", properties=own)
+    ledger.append("clear", ROWS)
+    assert is_in_log(memory, PLANTED)
