@@ -101,7 +101,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         origin = Token(created.ledger, created.domain, 0)
         folder = None if keys is None else Path(keys).expanduser()
         timeout_s = self._settings.timeout_s
-        self._view = View(self._channel, origin, open_reads, timeout_s, zone, folder)
+        self._view = View(self._channel, origin, open_reads, timeout_s, zone, keys=folder)
         identities = IdentityRanges(self._view, self._ask)
         tail = self._channel.tail
         self._names = TableNames(self._view, tail, catalog, new_tables, identities)
@@ -147,18 +147,12 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         open_channel: Callable[[Log, int], Channel] = Channel.open
         with ExitStack() as own:
             if log is None:
-                from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415 - loads the Kafka client
-
                 address, configured = find_address(bootstrap, ledger), traced_settings()
-                where = address.bootstrap, address.ledger
-                client = client_for(address) if client is None else client
                 catalog = configured.catalog if catalog is None else catalog
                 settings = settings if lease_s else replace(settings, lease_s=configured.lease_s)
                 new_tables = new_tables_of(warehouse, configured, address)
                 keys = keys or configured.keys or address.keys
-                log = (make_log := partial(KafkaLog, *where, client=client))()
-                own.callback(log.close)
-                open_channel = LINES.opener((where, frozen(client)), make_log)
+                log, open_channel = log_and_line(address, client, own)
             connected = cls(
                 log,
                 catalog=CATALOG_DEFAULT if catalog is None else catalog,
@@ -246,6 +240,19 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
 
     def __repr__(self) -> str:
         return f"<Ledger {self.name} ({self.id}), catalog {self.catalog}, at {self.token}>"
+
+
+def log_and_line(
+    address: Address, client: Mapping[str, Any] | None, own: ExitStack
+) -> tuple[Log, Callable[[Log, int], Channel]]:
+    """Return the log at an address, which `own` closes, and what opens a channel to it."""
+    from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415 - loads the Kafka client
+
+    where = address.bootstrap, address.ledger
+    client = client_for(address) if client is None else client
+    log = (make_log := partial(KafkaLog, *where, client=client))()
+    own.callback(log.close)
+    return log, LINES.opener((where, frozen(client)), make_log)
 
 
 def new_tables_of(

@@ -12,8 +12,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self
 
+from ledger.config.address import Address
 from ledger.config.config import load
-from ledger.config.search import find_address
+from ledger.config.search import find_address, keys_folder
 from ledger.config.settings import CATALOG_DEFAULT
 from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
@@ -25,6 +26,7 @@ from ledger.definitions.client_reads import check_identity
 from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.expressions.build import Expression, condition_in
+from ledger.keys.keyed_reads import keyed
 from ledger.reads.metadata import Name, TableMetadata
 from ledger.reads.port import FileRow, Reached, Reads
 from ledger.session.receipt import Token
@@ -130,7 +132,7 @@ class HostTables:
             rows = opened.enter_context(RocksReader.open(store))
             metadata = MetadataCache.open(store, catalog)
             opened.pop_all()
-        return cls(rows, reads, metadata, catalog)
+        return cls(rows, keyed(reads, keys_folder(Address("", "", store))), metadata, catalog)
 
     def resolve(
         self,

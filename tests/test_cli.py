@@ -67,6 +67,8 @@ COMMANDS = {
     "table flush",
     "table forget",
     "table history",
+    "table keys drop",
+    "table keys list",
     "table list",
     "table optimize",
     "table partitions",

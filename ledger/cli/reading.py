@@ -11,10 +11,11 @@ from ledger.cli.answers import Output, say
 from ledger.cli.failures import Stopped
 from ledger.clock import time_text
 from ledger.config.address import Address
-from ledger.config.search import find_address
+from ledger.config.search import find_address, keys_folder
 from ledger.core.refusals import Reason
 from ledger.definitions.client_reads import check_ledger_name, open_rows
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
+from ledger.keys.keyed_reads import keyed
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import shown_size
 from ledger.reads.port import Reads, TableRow, VersionRow
@@ -57,7 +58,8 @@ def reading_at(address: Address) -> Iterator[Reads]:
 
     Raises SettingsError if the rows are of a ledger with another name.
     """
-    with closing(open_rows(address)) as reads:
+    with closing(open_rows(address)) as rows:
+        reads = keyed(rows, keys_folder(address))
         with suppress(ReaderBehindError):  # Before the first event rows belong to no ledger.
             check_ledger_name(reads.identity(), address.ledger)
         yield reads

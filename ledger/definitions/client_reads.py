@@ -51,6 +51,7 @@ class View:
         open_reads: Callable[[], Reads],
         timeout_s: float,
         zone: str = "",
+        *,
         keys: Path | None = None,
     ) -> None:
         self.origin = origin

@@ -6,17 +6,20 @@ later report finds their statistics, although rows and files are gone.
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from ledger.client import Ledger
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.predicates.tree import Node
 from ledger.forgetting.held_rows import HeldRows, Progress, every_file, held_rows
+from ledger.forgetting.key_dropping import GRACE_S, drop_keys, key_of, keys_of
 from ledger.forgetting.own_values import OwnValues
 from ledger.forgetting.rewriting import forget as written_anew
 from ledger.forgetting.table_files import published_version
+from ledger.keys.folder import KeyName
 from ledger.properties.column_mapping import is_published
 from ledger.reads.port import Reads, TableRow, VersionRow
 from ledger.transaction.transaction import Transaction
@@ -32,12 +35,14 @@ class ForgottenRows(NamedTuple):
     """What was done: rows that readers lost, files that were deleted, the version of the commit.
 
     `version` is -1 without a commit. `kept_by` says why no old file was deleted, "" if they were.
+    `keys` are the keys of encrypted rows, each with why it was not dropped, "" if it was.
     """
 
     rows: int
     files: list[str]
     version: int = -1
     kept_by: str = ""
+    keys: Mapping[KeyName, str] = MappingProxyType({})
 
 
 def look(
@@ -64,13 +69,17 @@ def forget(
     *,
     older_than_h: float = 0.0,
     reason: str = "",
+    grace_s: float = GRACE_S,
 ) -> ForgottenRows:
     """Take the rows out of a table, and delete the files of earlier versions that hold them.
 
-    `held` is what a look found. Raises ConflictError if other commits change the same files again
-    and again, and as a DELETE and a vacuum.
+    `held` is what a look found. Encrypted rows go with their keys, so all rows of these keys are
+    put into files before. Raises ConflictError if other commits change the same files again and
+    again, SettingsError without a folder of keys, and as a DELETE and a vacuum.
     """
-    reads = ledger.reads()
+    reads, names = ledger.reads(), keys_in(held)
+    for name in names:
+        keys_of(ledger).retire(name)
     known = [path_hash(file.path) for file in every_file(reads, row) if is_said(held, file)]
     new = [each for each in known if each not in held.values.files]
     counted = {"rows": 0, "version": -1}
@@ -87,12 +96,21 @@ def forget(
         row = ledger.table(row.name)
         counted["version"] = row.version
     held.values.files.update(new)
+    if names:
+        ledger.run(lambda txn: txn.flush(row))
+        row = ledger.table(row.name)
+    keys = drop_keys(ledger, row, names, grace_s) if names else {}
     if kept_by := waits_for_publisher(row):
-        return ForgottenRows(counted["rows"], [], counted["version"], kept_by)
+        return ForgottenRows(counted["rows"], [], counted["version"], kept_by, keys)
     paths = [file.file.path for file in held.files if not file.file.rows]
     report = ledger.vacuum(row, older_than_h=older_than_h, only=paths) if paths else ()
     files = [file.path for file in report.files] if report else []
-    return ForgottenRows(counted["rows"], files, counted["version"])
+    return ForgottenRows(counted["rows"], files, counted["version"], keys=keys)
+
+
+def keys_in(held: HeldRows) -> list[KeyName]:
+    """Return the keys that sealed blocks with rows of the condition."""
+    return sorted({name for each in held.files if (name := key_of(each.file)) is not None})
 
 
 def is_said(held: HeldRows, file: Any) -> bool:

@@ -11,13 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ledger.core.predicates.tree import Node
+from ledger.errors import RowsErasedError
 from ledger.expressions.duckdb.conditions import row_condition
 from ledger.files.data_reading import read_file
 from ledger.files.places import FileKeys
 from ledger.files.storage import Storage, storage_at
 from ledger.forgetting.own_values import OwnValues
 from ledger.forgetting.rewriting import may_hold, unmarked
-from ledger.log.wire.file_extras import TRIMMED
+from ledger.keys.sealed_rows import opened
+from ledger.log.wire.file_extras import TRIMMED, is_sealed
 from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.snapshot.reading import check_listed
 from ledger.snapshot.table_snapshot import TableSnapshot
@@ -86,6 +88,8 @@ def held_rows(
                 progress(number, len(files))
             found = {stored[key] for key in keys.of(location, file.path) if key in stored}
             unknown -= found
+            if is_erased(file):
+                continue
             is_there = not file.removed or found or file.rows or storage.exists(file.path)
             if not is_there or not may_hold(snapshot, file, where):
                 continue
@@ -106,6 +110,14 @@ def held_rows(
             held.append(HeldFile(file, count, shown))
     values.take_condition(where)
     return HeldRows(held, values, sorted(unknown))
+
+
+def is_erased(file: FileRow) -> bool:
+    """Return whether the key of a block that readers lost was dropped: no program can read it."""
+    try:
+        return bool(file.removed) and is_sealed(file.rows) and not opened(file.path, file.rows)
+    except RowsErasedError:
+        return True
 
 
 def every_file(reads: Reads, row: TableRow) -> Iterator[FileRow]:

@@ -4,6 +4,7 @@ Each place that this host can reach is searched as it is now, so the answer is t
 work as in the plan of it. A place that it cannot reach is named.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,6 +17,7 @@ from ledger.backup.place import BackupPlace
 from ledger.clock import time_text
 from ledger.errors import LedgerError, TopicMissingError
 from ledger.forgetting.held_rows import HeldFile, HeldRows
+from ledger.forgetting.key_dropping import key_of
 from ledger.forgetting.records import PUBLISHED_ROWS, TABLE_ROWS, HeldRecord, RecordSearch
 from ledger.forgetting.table_files import DELTA, ICEBERG, held_files
 from ledger.log.consumers import Consumer, registered
@@ -78,7 +80,7 @@ def traces(
     reads: Reads, row: TableRow, held: HeldRows, around: Surroundings, kept_by: str = ""
 ) -> Iterator[HeldPlace]:
     """Yield all places that hold a row or a value; `kept_by` says why old files are still there."""
-    blocks = [each.file.path for each in held.files if each.file.rows]
+    blocks = [each.file.path for each in held.files if each.file.rows and not key_of(each.file)]
     search = RecordSearch(held.values, row.table, blocks)
     yield from of_data_files(reads, row, held, kept_by)
     yield from of_topics(search, around)
@@ -144,11 +146,16 @@ def of_data_files(reads: Reads, row: TableRow, held: HeldRows, kept_by: str) -> 
     mark = reads.table_mark(row.table)
     for file in held.files:
         if file.file.rows:
-            if file.is_live:
+            if file.is_live and not key_of(file.file):
                 until = "lakeledger table forget takes them from readers, and the log keeps them"
                 yield HeldPlace("rows in the log", ROWS, file.file.path, until)
             continue
         yield HeldPlace("data file", ROWS, file.file.path, until_gone(file, mark.open, kept_by))
+    sealed = Counter(name for file in held.files if (name := key_of(file.file)) is not None)
+    for name, count in sealed.items():
+        where = f"{amount(count, 'block')}, also in topics, archives, images and rows"
+        until = f"their key {name.text} is dropped: lakeledger table forget, or table keys drop"
+        yield HeldPlace("encrypted rows in the log", ROWS, where, until)
     if held.unknown:
         until = "a vacuum deletes them, once no writer can commit them any more"
         where = f"{amount(len(held.unknown), 'file')} that no commit named: {some(held.unknown)}"

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, flock
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, cast
 
 from ledger.config.private import FILE, make_private
 from ledger.errors import RowsErasedError, RowsKeyError, SettingsError
@@ -58,7 +58,7 @@ class KeyFolder:
             return self._in_use(table, month) or self._made(table, month)
 
     def key(self, name: KeyName) -> bytes:
-        """Return a key; raises RowsErasedError for a dropped one, RowsKeyError for an absent one."""
+        """Return a key; raises RowsErasedError for a dropped one, else RowsKeyError without it."""
         with self._usable():
             for status in ("key", "retired"):
                 with suppress(FileNotFoundError):
@@ -86,11 +86,11 @@ class KeyFolder:
         """Return the keys of a table, also dropped ones, in the order of months and numbers."""
         found: dict[KeyName, KeyStatus] = {}
         with self._usable(), suppress(FileNotFoundError):
-            for file in sorted(os.listdir(self._own / str(table))):
-                if named := NAMED.fullmatch(file):
+            for file in sorted((self._own / str(table)).iterdir()):
+                if named := NAMED.fullmatch(file.name):
                     name = KeyName(table, named[1], int(named[2]))
-                    status: KeyStatus = named[3]  # type: ignore[assignment] - as NAMED says
-                    found[name] = "dropped" if found.get(name) == "dropped" else status
+                    is_gone = found.get(name) == "dropped"
+                    found[name] = "dropped" if is_gone else cast("KeyStatus", named[3])
         return dict(sorted(found.items()))
 
     def retire(self, name: KeyName) -> float:

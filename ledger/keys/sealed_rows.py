@@ -15,7 +15,7 @@ path. So a block cannot be given to another table or to another path.
 import os
 import struct
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from ledger.errors import RowsKeyError, SettingsError
 from ledger.keys.folder import KEY_BYTES, KeyFolder, KeyName, month_of
@@ -42,13 +42,13 @@ class SealedRows(bytes):
     keys: KeyFolder
     table: int
 
-    def __new__(cls, data: bytes, keys: KeyFolder, table: int) -> "SealedRows":
+    def __new__(cls, data: bytes, keys: KeyFolder, table: int) -> Self:
         """Return the same bytes with the keys beside them."""
         made = super().__new__(cls, data)
         made.keys, made.table = keys, table
         return made
 
-    def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[override] - three arguments
+    def __getnewargs__(self) -> tuple[Any, ...]:
         """Return the arguments for a copy."""
         return bytes(self), self.keys, self.table
 
@@ -69,7 +69,7 @@ def sealed(keys: KeyFolder, table: int, path: str, rows: bytes, at_ms: int) -> S
 def opened(path: str, rows: bytes) -> bytes:
     """Return the rows of a block in clear, as they are if they are not sealed.
 
-    Raises RowsKeyError if the key is not at hand, RowsErasedError if it was dropped, and SettingsError
+    Raises RowsKeyError if the key is not at hand, RowsErasedError if it was dropped, SettingsError
     as `sealed`.
     """
     if not is_sealed(rows):

@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ledger.config.address import LOCK, Address
+from ledger.config.address import KEYS, KEYS_FOLDER, LOCK, Address
+from ledger.config.config import load
 from ledger.config.private import close_to_others, make_private
 from ledger.config.search import log_of
 from ledger.config.settings import OFF, hosts_of
@@ -290,9 +291,10 @@ def roles_of(
     if settings.with_spark:
         feeder = ("serve", "feeder", "--store", str(settings.folder / SPARK), *where)
         roles.append(SupervisedRole("feeder", feeder, first=anew))
-    if (secured := settings.secured) is not None:
-        for role in roles:
-            role.environ = secured.environ(role.name)
+    keys = {} if load().settings.keys else {KEYS: str(settings.folder / KEYS_FOLDER)}
+    secured = settings.secured
+    for role in roles:
+        role.environ = keys if secured is None else {**secured.environ(role.name), **keys}
     return roles
 
 

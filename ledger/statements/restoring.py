@@ -12,7 +12,7 @@ from ledger.core.partitions.file_paths import path_key
 from ledger.errors import UnreadableTableError
 from ledger.files.file_columns import has_names_of
 from ledger.files.storage import Storage, storage_at
-from ledger.log.wire.file_extras import TRIMMED
+from ledger.log.wire.file_extras import TRIMMED, is_sealed
 from ledger.properties.column_mapping import columns_as_then
 from ledger.reads.amounts import amount
 from ledger.reads.rows import FileRow
@@ -78,7 +78,9 @@ def is_of_schema(table: StatementTable, then: TableSnapshot, file: FileRow) -> b
     """Return whether a file has the columns of a table as a file that is written now has them."""
     schema = then.schema_of(file)
     is_divided_alike = list(schema.partition_columns) == list(table.schema.partition_columns)
-    is_in_place = bool(table.schema.inline) or not file.rows
+    # Encrypted rows are of their table alone, and the key of former ones may be dropped any time.
+    has_clear_blocks = bool(table.schema.inline) and not table.schema.encrypted
+    is_in_place = not file.rows or (has_clear_blocks and not is_sealed(file.rows))
     return is_in_place and is_divided_alike and has_names_of(schema, table.schema)
 
 

@@ -88,6 +88,9 @@ def test_the_bounds_of_a_block(
         {"lakeledger.inline": "262145"},
         {"lakeledger.inline": "on", "lakeledger.publish": "delta"},
         {"lakeledger.inline": "on", "lakeledger.statistics.skip": "name"},
+        {"lakeledger.inline.encrypted": "true"},
+        {"lakeledger.inline": "off", "lakeledger.inline.encrypted": "true"},
+        {"lakeledger.inline": "on", "lakeledger.inline.encrypted": "yes"},
     ],
     ids=str,
 )
@@ -141,16 +144,22 @@ STEPS = st.lists(
 
 
 @settings(max_examples=25, deadline=None)
-@given(steps=STEPS, grain=st.sampled_from(["marks", "rewrite"]), divided=st.booleans())
+@given(
+    steps=STEPS,
+    grain=st.sampled_from(["marks", "rewrite"]),
+    kind=st.sampled_from(["plain", "divided", "encrypted"]),
+)
 def test_a_table_with_rows_in_the_log_is_its_twin_of_files(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[Step], grain: str, *, divided: bool
+    tmp_path_factory: pytest.TempPathFactory, steps: list[Step], grain: str, kind: str
 ) -> None:
-    with InMemoryLedger() as memory, memory.connect() as ledger:
-        folder = tmp_path_factory.mktemp("lake")
-        partitions = ["day"] if divided else []
+    folder = tmp_path_factory.mktemp("lake")
+    with InMemoryLedger() as memory, memory.connect(keys=folder / "keys") as ledger:
+        partitions = ["day"] if kind == "divided" else []
         states = []
-        for name, inline in (("t", "on"), ("f", "off")):
-            chosen = {"lakeledger.inline": inline, "lakeledger.rows": grain}
+        for name, inline in (("t", INLINE), ("f", {})):
+            chosen = {**inline, "lakeledger.rows": grain}
+            if inline and kind == "encrypted":
+                chosen["lakeledger.inline.encrypted"] = "true"
             create(ledger, folder, name, chosen, partitions)
             states.append(list(played(ledger, name, [("append", 3), *steps])))
         assert states[0] == states[1]

@@ -1,7 +1,6 @@
 """Encrypted rows in the log: read as others with their key, by no program without it."""
 
 import json
-import os
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,11 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import ConflictError, RowsErasedError, RowsKeyError, SettingsError
-from ledger.keys.folder import KeyFolder, KeyName, month_of
+from ledger.expressions.parse import parse
+from ledger.forgetting.forgetting import forget, look
+from ledger.forgetting.key_dropping import drop_keys, keys_of, live_blocks
+from ledger.forgetting.traces import Surroundings, traces
+from ledger.keys.folder import KeyFolder, KeyName
 from ledger.keys.sealed_rows import ROOM, SealedRows, head_in, opened, sealed
 from ledger.log.port import Topic, records_between
 from ledger.log.wire.codec import decode_command
@@ -47,15 +50,16 @@ def ledger(memory: InMemoryLedger, tmp_path: Path) -> Ledger:
     return ledger
 
 
-def rows_of(ledger: Ledger, **asked: int) -> list[object]:
-    return ledger.scan("t", **asked).to_arrow().sort_by("id")["name"].to_pylist()
+def rows_of(ledger: Ledger, version: int | None = None) -> list[str]:
+    found = ledger.scan("t", version=version).to_arrow().sort_by("id")["name"]
+    return [str(name) for name in found.to_pylist()]
 
 
 def test_a_block_is_opened_with_its_key_table_and_path(keys: KeyFolder) -> None:
     block = sealed(keys, 7, "rows:a", b"the rows", NOW)
     assert block[:4] == b"LLE1"
     assert len(block) == len(b"the rows") + ROOM
-    assert b"rows" not in block
+    assert b"rows" not in bytes(block)
     assert head_in("rows:a", block).name == KeyName(7, MONTH, 1)
     assert opened("rows:a", block) == b"the rows"
     assert opened("rows:a", b"\xff\xff\xff\xff in clear") == b"\xff\xff\xff\xff in clear"
@@ -66,8 +70,7 @@ def test_two_blocks_of_the_same_rows_differ(keys: KeyFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "table", "why"),
-    [("rows:b", 7, "another path"), ("rows:a", 8, "of table 7, not of 8")],
+    ("path", "table", "why"), [("rows:b", 7, "another path"), ("rows:a", 8, "of table 7, not of 8")]
 )
 def test_a_block_cannot_be_moved(keys: KeyFolder, path: str, table: int, why: str) -> None:
     block = SealedRows(bytes(sealed(keys, 7, "rows:a", b"the rows", NOW)), keys, table)
@@ -146,7 +149,7 @@ def test_a_drop_that_was_killed_after_its_tombstone_is_ended_by_the_next(keys: K
     with pytest.raises(RowsErasedError):
         opened("rows:a", block)
     keys.drop(name)
-    assert sorted(os.listdir(folder)) == ["2026-05-1.dropped", "lock"]
+    assert sorted(file.name for file in folder.iterdir()) == ["2026-05-1.dropped", "lock"]
 
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
@@ -196,7 +199,7 @@ def changed(ledger: Ledger) -> None:
         when_matched_update={"name": "source.name"},
         when_not_matched_insert=True,
     )
-    ledger.append("t", [{"id": number, "name": f"planted {number}"} for number in range(9_000, 10_100)])
+    ledger.append("t", [{"id": n, "name": f"planted {n}"} for n in range(9_000, 10_100)])
     first, other = ledger.begin(), ledger.begin()
     for txn in (first, other):
         assert txn.scan("t", f"id = {PLANTED_ID}").count() == 1
@@ -219,3 +222,118 @@ def test_no_statement_brings_a_value_into_the_log(
     ledger.create_table("clear", COLUMNS, location=tmp_path / "clear", properties=own)
     ledger.append("clear", ROWS)
     assert is_in_log(memory, PLANTED)
+
+
+def test_a_txn_reads_its_own_rows_before_they_are_committed(ledger: Ledger) -> None:
+    with ledger.begin() as txn:
+        txn.insert("t", ROWS)
+        txn.update("t", {"name": "'own'"}, "id = 1")
+        assert txn.scan("t").to_arrow().sort_by("id")["name"].to_pylist()[0] == "own"
+
+
+def test_a_client_without_keys_reads_lists_and_no_rows(
+    ledger: Ledger, memory: InMemoryLedger
+) -> None:
+    ledger.append("t", ROWS)
+    other = memory.connect()
+    assert [is_sealed(file.rows) for file in other.scan("t").files] == [True]
+    with pytest.raises(RowsKeyError, match="no folder of keys is set"):
+        other.scan("t").to_arrow()
+    with pytest.raises(RowsKeyError, match="no folder of keys is set"):
+        other.delete("t", "id = 1")
+
+
+def test_a_writer_without_keys_writes_a_file(ledger: Ledger, memory: InMemoryLedger) -> None:
+    other = memory.connect()
+    other.append("t", ROWS)
+    (file,) = other.scan("t").files
+    assert not is_block(file.path)
+    assert json.loads(file.stats)["minValues"] == {}
+    assert not is_in_log(memory, PLANTED)
+    assert len(rows_of(ledger)) == len(rows_of(other)) == 2
+
+
+def test_a_writer_with_keys_that_cannot_be_used_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys" / ledger.id).write_text("in the way")
+    with pytest.raises(SettingsError, match="folder of keys"):
+        ledger.append("t", ROWS)
+    assert not ledger.scan("t").files
+
+
+def test_flushed_rows_are_read_without_keys(ledger: Ledger, memory: InMemoryLedger) -> None:
+    ledger.append("t", ROWS)
+    ledger.run(lambda txn: txn.flush("t"))
+    assert rows_of(memory.connect()) == ["planted Pauline", "planted Quirina"]
+    assert not is_in_log(memory, PLANTED)
+
+
+@pytest.mark.parametrize("verb", ["restore", "undrop"])
+def test_rows_that_come_back_are_sealed_anew(ledger: Ledger, verb: str) -> None:
+    ledger.append("t", ROWS)
+    (former,) = ledger.scan("t").files
+    if verb == "restore":
+        with ledger.begin() as txn:
+            txn.delete("t", "id > 0")
+        ledger.run(lambda txn: txn.restore("t", version=1))
+    else:
+        ledger.drop_table("t")
+        ledger.undrop_table("t")
+    (file,) = ledger.scan("t").files
+    assert is_sealed(file.rows)
+    assert file.path != former.path
+    assert rows_of(ledger) == ["planted Pauline", "planted Quirina"]
+
+
+def test_a_key_stays_while_a_live_block_needs_it(ledger: Ledger) -> None:
+    ledger.append("t", ROWS)
+    row, keys = ledger.table("t"), keys_of(ledger)
+    (name,) = live_blocks(ledger.reads(), row)
+    (why,) = drop_keys(ledger, row, [name], 0.0).values()
+    assert why == "it is needed by 1 live block: lakeledger table flush t"
+    assert keys.names(row.table) == {name: "key"}
+
+
+def test_a_key_stays_while_a_txn_may_commit_rows_under_it(ledger: Ledger) -> None:
+    row = ledger.table("t")
+    with ledger.begin() as txn:
+        txn.insert("t", ROWS)
+        (name,) = keys_of(ledger).names(row.table)
+        (why,) = drop_keys(ledger, row, [name], 0.0).values()
+        assert why.startswith(f"open txn {txn.id} of ")
+    assert len(rows_of(ledger)) == 2
+    assert keys_of(ledger).names(row.table) == {name: "retired"}
+
+
+def test_a_dropped_key_erases_former_versions_and_nothing_else(ledger: Ledger) -> None:
+    ledger.append("t", ROWS)
+    (name,) = live_blocks(ledger.reads(), ledger.table("t"))
+    ledger.run(lambda txn: txn.flush("t"))
+    assert drop_keys(ledger, ledger.table("t"), [name], 0.0) == {name: ""}
+    assert rows_of(ledger) == ["planted Pauline", "planted Quirina"]
+    with pytest.raises(RowsErasedError, match="was dropped"):
+        rows_of(ledger, version=1)
+    assert [change.version for change in ledger.changes("t")] == [0, 1, 2]
+    ledger.append("t", ROWS)
+    (other,) = live_blocks(ledger.reads(), ledger.table("t"))
+    assert other == name._replace(number=2)
+    assert len(rows_of(ledger)) == 4
+
+
+def test_forgotten_rows_go_with_their_key(ledger: Ledger, memory: InMemoryLedger) -> None:
+    around = Surroundings(memory.log, ledger.name)
+    ledger.append("t", ROWS)
+    ledger.update("t", {"name": "'planted Sofia'"}, "id = 1")
+    ledger.append("t", [{"id": 3, "name": "planted Tilda"}])
+    where, row = parse("id = 1"), ledger.table("t")
+    held = look(ledger.reads(), row, where)
+    assert {place.place for place in traces(ledger.reads(), row, held, around)} == {
+        "encrypted rows in the log"
+    }
+    done = forget(ledger, row, where, held, grace_s=0.0)
+    assert (done.rows, list(done.keys.values())) == (1, [""])
+    assert rows_of(ledger) == ["planted Quirina", "planted Tilda"]
+    row = ledger.table("t")
+    left = look(ledger.reads(), row, where, held.values)
+    assert left.files == []
+    assert not [*traces(ledger.reads(), row, left, around)]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ledger.backup.place import BackupPlace
     from ledger.config.address import Address
     from ledger.forgetting.forgetting import ForgottenRows
-    from ledger.forgetting.held_rows import HeldRows
+    from ledger.forgetting.held_rows import HeldFile, HeldRows
     from ledger.forgetting.traces import HeldPlace, RowsHere, Surroundings
 
 BackupsOption = Annotated[
@@ -95,11 +95,12 @@ def table_forget(
 
 
 def check_gone(held: "HeldRows") -> None:
-    """End the command with an error while a file, or a block that readers see, holds rows."""
-    left = [each for each in held.files if each.is_live or not each.file.rows]
+    """End the command with an error while a file, or a block that can be read, holds rows."""
+    left = [each for each in held.files if each.is_live or not is_clear_block(each)]
     if left:
         raise Stopped(
-            f"{amount(len(left), 'file')} still with rows: see data file in the report",
+            f"{amount(len(left), 'file')} still with rows: see data file or encrypted rows in the "
+            "report",
             ExitCode.FAILED,
         )
 
@@ -119,14 +120,29 @@ def held_places(*given: Any) -> "list[HeldPlace]":
 def plan_of(held: "HeldRows", name: str) -> str:
     """Return in words what is going to happen to the files of a table."""
     live = [file for file in held.files if file.is_live]
+    from ledger.forgetting.forgetting import keys_in  # noqa: PLC0415
+    from ledger.forgetting.key_dropping import GRACE_S  # noqa: PLC0415
+
     earlier = [file for file in held.files if not file.is_live and not file.file.rows]
-    blocks = sum(bool(file.file.rows) for file in held.files)
+    blocks, keys = sum(map(is_clear_block, held.files)), keys_in(held)
     return (
         f"write {amount(len(live), 'file')} of table {name} anew without "
         f"{amount(sum(file.rows for file in live), 'row')}, and delete these and "
         f"{amount(len(earlier), 'file')} of earlier versions"
         + (f"; rows in the log ({amount(blocks, 'block')}) stay there until a trim" * bool(blocks))
+        + (
+            f"; put all rows in the log into files, and drop the keys of encrypted ones, "
+            f"{', '.join(key.text for key in keys)}, {GRACE_S:.0f} s after writers have others"
+        )
+        * bool(keys)
     )
+
+
+def is_clear_block(file: "HeldFile") -> bool:
+    """Return whether rows are in the log and anybody with the log can read them."""
+    from ledger.log.wire.file_extras import is_sealed  # noqa: PLC0415
+
+    return bool(file.file.rows) and not is_sealed(file.file.rows)
 
 
 def kept_until(done: "ForgottenRows", older_than: float) -> str:
@@ -190,9 +206,10 @@ def tell(
     """Print what was done, and what remains where."""
     rows = [trace._asdict() for trace in found]
     if output is Output.JSON:
-        fields: dict[str, Any] = {"rows": None, "files": [], "version": None}
+        fields: dict[str, Any] = {"rows": None, "files": [], "version": None, "keys": {}}
         if done is not None:
             fields = {"rows": done.rows, "files": done.files, "version": done.version}
+            fields["keys"] = {key.text: why for key, why in done.keys.items()}
         answer({**fields, "values": len(held.values), "remains": rows}, output)
         return
     if done is not None:

@@ -78,6 +78,7 @@ for _name, _target, _what in (
         "ledger.cli.log.forget:table_forget",
         "Take rows out of a table for good, and report which places still know their values.",
     ),
+    ("keys", "ledger.cli.tables.keys:app", "List and drop the keys of encrypted rows in the log."),
     (
         "optimize",
         "ledger.cli.tables.vacuum:table_optimize",

@@ -8,10 +8,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from ledger.config.config import load
 from ledger.core.commands import Column
 from ledger.errors import LedgerError
+from ledger.keys.keyed_reads import keyed
 from ledger.properties.column_mapping import physical_name
-from ledger.reads.port import FileRow
+from ledger.reads.port import FileRow, Reads
 from projections.web.answers.row_reads import (
     ANSWERED_MAX,
     BYTES_MAX,
@@ -49,7 +51,7 @@ def rows(view: PageView) -> Fields:
     fields["files"] = len(files)
     fields["columns"] = statistics_of(head["definition"].columns[:COLUMNS_MAX], files)
     if view.reads_rows:
-        fields |= shown_or_problem(lambda: first_rows(view.reads, row, view.at))
+        fields |= shown_or_problem(lambda: first_rows(with_keys(view.reads), row, view.at))
     return fields
 
 
@@ -61,8 +63,13 @@ def sql(view: PageView) -> Fields:
     fields: Fields = {"query": query, "is_on": view.reads_rows, "found": None, "problem": ""}
     fields |= {"rows_max": ANSWERED_MAX, "seconds": SECONDS_MAX, "bytes_max": BYTES_MAX}
     if query and view.reads_rows:
-        fields |= shown_or_problem(lambda: answer_of(view.reads, query, view.at))
+        fields |= shown_or_problem(lambda: answer_of(with_keys(view.reads), query, view.at))
     return fields
+
+
+def with_keys(reads: Reads) -> Reads:
+    """Return reads with the keys of encrypted rows that this process has."""
+    return keyed(reads, load().settings.keys)
 
 
 def shown_or_problem(ask: Callable[[], RowTable]) -> Fields:

@@ -1,0 +1,98 @@
+"""The commands about the keys of encrypted rows in the log."""
+
+from typing import Annotated
+
+import typer
+
+from ledger.cli.answers import Output, OutputOption, answer_rows
+from ledger.cli.failures import Stopped
+from ledger.cli.options import (
+    CONFIGURED,
+    CatalogOption,
+    NameOption,
+    TableArgument,
+    YesOption,
+    confirm,
+)
+from ledger.cli.reading import known_table
+from ledger.client import Ledger
+from ledger.forgetting.key_dropping import GRACE_S, drop_keys, keys_of, live_blocks
+from ledger.keys.folder import KeyName
+from ledger.machine.exit_codes import ExitCode
+from ledger.reads.amounts import amount
+
+STATUSES = {"key": "in use", "retired": "retired", "dropped": "dropped"}
+
+app = typer.Typer(name="keys", no_args_is_help=True)
+
+
+@app.command("list")
+def keys_list(
+    name: TableArgument,
+    ledger: NameOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    *,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the keys of a table, also dropped ones, and how many live blocks each has sealed."""
+    with Ledger.connect(ledger=ledger, catalog=catalog) as client:
+        row = known_table(client.reads(), catalog, name)
+        known = dict(keys_of(client).names(row.table))
+        blocks = live_blocks(client.reads(), row)
+    rows = [
+        {
+            "key": each.text,
+            "status": STATUSES.get(known.get(each, ""), "missing"),
+            "live_blocks": blocks.get(each, 0),
+        }
+        for each in sorted({*known, *blocks})
+    ]
+    answer_rows(rows, output)
+
+
+@app.command("drop")
+def keys_drop(
+    name: TableArgument,
+    ledger: NameOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    *,
+    month: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM", help="The keys of this month.")
+    ] = None,
+    before: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM", help="The keys of all months before this one.")
+    ] = None,
+    grace: Annotated[
+        float,
+        typer.Option(metavar="S", min=0, help="So long writers may commit what a key sealed."),
+    ] = GRACE_S,
+    yes: YesOption = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Drop keys of a table for good: rows in the log that they sealed can never be read again.
+
+    A key stays while a live block or an open txn may need it. Earlier versions of the table lose
+    the rows.
+    """
+    if (month is None) == (before is None):
+        raise typer.BadParameter("give either --month or --before")
+    with Ledger.connect(ledger=ledger, catalog=catalog) as client:
+        row = known_table(client.reads(), catalog, name)
+        names = [
+            each
+            for each, status in keys_of(client).names(row.table).items()
+            if status != "dropped" and is_meant(each, month, before)
+        ]
+        if names:
+            shown = ", ".join(each.text for each in names)
+            confirm(f"drop {amount(len(names), 'key')} of table {row.name}: {shown}", yes=yes)
+        found = drop_keys(client, row, names, grace)
+    rows = [{"key": each.text, "dropped": not why, "kept_by": why} for each, why in found.items()]
+    answer_rows(rows, output)
+    if left := sum(map(bool, found.values())):
+        raise Stopped(f"{amount(left, 'key')} not dropped: see kept_by", ExitCode.FAILED)
+
+
+def is_meant(key: KeyName, month: str | None, before: str | None) -> bool:
+    """Return whether a key is of a month, or of one before another."""
+    return key.month == month if before is None else key.month < before
