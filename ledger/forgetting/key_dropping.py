@@ -17,8 +17,8 @@ from ledger.log.wire.file_extras import is_sealed
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, Reads, TableRow
 
-GRACE_S: Final = 60.0
-"""How long an append without a txn may take from its first sealed block to its commit."""
+GRACE_S: Final = 40.0
+"""How long an append may take from its sealed block to its commit: a call waits 30 s by default."""
 
 MS: Final = 1000
 TXNS_MAX: Final = 10_000

@@ -10,13 +10,15 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.config.address import Address
-from ledger.errors import ConflictError
+from ledger.errors import ConflictError, RowsErasedError
 from ledger.log.kafka.admin import KafkaAdmin
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import ANSWER_S
 from ledger.log.port import Topic
 from ledger.machine.process import ExitCode
 from ledger.properties.column_lists import SKIPPED
+from ledger.properties.column_mapping import PUBLISH
+from ledger.properties.known_properties import ENCRYPTED, INLINE
 from ledger.reads.remote.publisher import HttpPublisher
 from projections.iceberg.served.tables import ServedTables
 from projections.queries import open_reads
@@ -65,7 +67,11 @@ def connected(home: Path) -> Iterator[Ledger]:
     with (
         closing(open_reads(address.store)) as reads,
         Ledger.connect(
-            address.bootstrap, address.ledger, reads=reads, warehouse=address.warehouse
+            address.bootstrap,
+            address.ledger,
+            reads=reads,
+            warehouse=address.warehouse,
+            keys=address.keys,
         ) as ledger,
     ):
         yield ledger
@@ -262,4 +268,37 @@ def test_nothing_knows_values_of_columns_without_statistics(tmp_path: Path) -> N
         done = forget(home, "--yes")
         assert (done["rows"], done["remains"]) == (1, [])
         assert searched(home, backup) == {}
+        assert command.end(signal.SIGTERM) == ExitCode.DONE
+
+
+def test_the_bytes_of_encrypted_rows_are_nowhere_once_their_key_is_dropped(tmp_path: Path) -> None:
+    home, backup = tmp_path / "home", tmp_path / "backup"
+    folder = home / "lake" / "keys"
+    with up(home, "--caches", "1", **QUICK) as command:
+        with connected(home) as ledger:
+            lived(ledger, **{PUBLISH: "none", INLINE: "on", ENCRYPTED: "true"})
+            first = ledger.table(NAME).version
+        backed_up(home, backup)
+        assert searched(home, backup).keys() <= {"data file"}
+        with connected(home) as ledger:
+            assert ledger.scan(NAME, WHERE, version=2).count() == 1
+            held = {file.read_bytes() for file in folder.rglob("*.key")}
+        assert {len(key) for key in held} == {32}
+        planned = {each["place"] for each in forget(home, "--dry-run")["remains"]}
+        assert "encrypted rows in the log" in planned
+
+        done = forget(home, "--yes", "--reason", "asked for")
+        assert (done["rows"], done["remains"], set(done["keys"].values())) == (1, [], {""})
+        backed_up(home, backup)
+        assert searched(home, backup) == {}
+        files = [file for root in (home, backup) for file in root.rglob("*") if file.is_file()]
+        assert not [file for file in files if any(key in file.read_bytes() for key in held)]
+        with connected(home) as ledger:
+            assert ledger.scan(NAME, WHERE).count() == 0
+            assert ledger.scan(NAME).count() > 0
+            with pytest.raises(RowsErasedError):
+                ledger.scan(NAME, version=2).to_arrow()
+            assert ledger.table(NAME).version > first
+        listed = answer_of(home, "table", "keys", "list", NAME)
+        assert {each["status"] for each in listed} >= {"dropped"}
         assert command.end(signal.SIGTERM) == ExitCode.DONE
