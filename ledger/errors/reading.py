@@ -60,7 +60,7 @@ class UnreadableTableError(LedgerError):
 
 
 class RowsKeyError(UnreadableTableError):
-    """The key of encrypted rows in the log is not at hand: those of a `table` and a `month`."""
+    """The key of encrypted rows in the log, by `table` and `month`, is not at hand."""
 
     def __init__(self, message: str, *, table: int = 0, month: str = "") -> None:
         super().__init__(message)
