@@ -15,11 +15,12 @@ from ledger.client import Ledger
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.predicates.tree import Node
 from ledger.forgetting.held_rows import HeldRows, Progress, every_file, held_rows
-from ledger.forgetting.key_dropping import GRACE_S, drop_keys, key_of, keys_of
+from ledger.forgetting.key_dropping import GRACE_S, drop_keys, keys_of
 from ledger.forgetting.own_values import OwnValues
 from ledger.forgetting.rewriting import forget as written_anew
 from ledger.forgetting.table_files import published_version
 from ledger.keys.folder import KeyName
+from ledger.keys.sealed_rows import key_of
 from ledger.properties.column_mapping import is_published
 from ledger.reads.port import Reads, TableRow, VersionRow
 from ledger.transaction.transaction import Transaction

@@ -12,10 +12,9 @@ from typing import Final
 from ledger.client import Ledger
 from ledger.errors import SettingsError
 from ledger.keys.folder import KeyFolder, KeyName
-from ledger.keys.sealed_rows import head_in
-from ledger.log.wire.file_extras import is_sealed
+from ledger.keys.sealed_rows import key_of
 from ledger.reads.amounts import amount
-from ledger.reads.port import FileRow, Reads, TableRow
+from ledger.reads.port import Reads, TableRow
 
 GRACE_S: Final = 40.0
 """How long an append may take from its sealed block to its commit: a call waits 30 s by default."""
@@ -32,11 +31,6 @@ def keys_of(ledger: Ledger) -> KeyFolder:
             "... into lakeledger.toml"
         )
     return ledger.keys
-
-
-def key_of(file: FileRow) -> KeyName | None:
-    """Return the key that sealed a file's rows, None for rows in clear and for data files."""
-    return head_in(file.path, file.rows).name if is_sealed(file.rows) else None
 
 
 def live_blocks(reads: Reads, row: TableRow) -> Mapping[KeyName, int]:

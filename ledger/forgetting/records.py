@@ -17,6 +17,8 @@ from ledger.core.partitions.names import partition_values
 from ledger.core.rows.changes import AddedRows
 from ledger.errors import FileListError, IncompatibleError
 from ledger.forgetting.own_values import OwnValues
+from ledger.keys.folder import KeyName
+from ledger.keys.sealed_rows import key_of
 from ledger.log.checkpoints import CHUNK_KEY
 from ledger.log.port import Log, Record, Topic, records_between
 from ledger.log.wire.codec import UnreadableError, decode_command, decode_event
@@ -48,10 +50,20 @@ class HeldRecord(NamedTuple):
 
 
 class RecordSearch:
-    """Looks for the `values` of rows of one table, and for the blocks that hold the rows."""
+    """Looks for the `values` of rows of one table, and for the blocks that hold the rows.
 
-    def __init__(self, values: OwnValues, table: int, blocks: Collection[str] = ()) -> None:
+    Blocks whose key is `erased` hold none.
+    """
+
+    def __init__(
+        self,
+        values: OwnValues,
+        table: int,
+        blocks: Collection[str] = (),
+        erased: Collection[KeyName] = (),
+    ) -> None:
         self.values, self._table, self._blocks = values, table, frozenset(blocks)
+        self._erased = erased
 
     def holds(self, record: Any) -> bool:  # noqa: PLR0911 - a case for each part
         """Return whether a command, an event or a part of one has a value of the table."""
@@ -87,7 +99,8 @@ class RecordSearch:
         """Return whether a command, an event or a part of one has one of the blocks."""
         match record:
             case AddFile():
-                return record.path in self._blocks and record.rows != TRIMMED
+                is_there = record.path in self._blocks and record.rows != TRIMMED
+                return is_there and key_of(record) not in self._erased
             case Footprint():
                 with suppress(FileListError):
                     return self.holds_rows(unpack(record.files))

@@ -17,9 +17,10 @@ from ledger.backup.place import BackupPlace
 from ledger.clock import time_text
 from ledger.errors import LedgerError, TopicMissingError
 from ledger.forgetting.held_rows import HeldFile, HeldRows
-from ledger.forgetting.key_dropping import key_of
 from ledger.forgetting.records import PUBLISHED_ROWS, TABLE_ROWS, HeldRecord, RecordSearch
 from ledger.forgetting.table_files import DELTA, ICEBERG, held_files
+from ledger.keys.folder import KeyFolder
+from ledger.keys.sealed_rows import key_of
 from ledger.log.consumers import Consumer, registered
 from ledger.log.kafka.topic_settings import SETTINGS
 from ledger.log.port import Log, Topic
@@ -65,7 +66,8 @@ class RowsHere(NamedTuple):
 class Surroundings(NamedTuple):
     """What may be searched besides the table: all that is known of the ledger on this host.
 
-    `topics` is the folder of the broker's logs if the broker is here, `backups` are the known ones.
+    `topics` is the folder of the broker's logs if the broker is here, `backups` are the known ones,
+    `keys` those of encrypted rows.
     """
 
     log: Log
@@ -74,6 +76,7 @@ class Surroundings(NamedTuple):
     stores: Sequence[RowsHere] = ()
     topics: Path | None = None
     retention_h: float = 0.0
+    keys: KeyFolder | None = None
 
 
 def traces(
@@ -81,7 +84,9 @@ def traces(
 ) -> Iterator[HeldPlace]:
     """Yield all places that hold a row or a value; `kept_by` says why old files are still there."""
     blocks = [each.file.path for each in held.files if each.file.rows and not key_of(each.file)]
-    search = RecordSearch(held.values, row.table, blocks)
+    keys = {} if around.keys is None else around.keys.names(row.table)
+    erased = {name for name, status in keys.items() if status == "dropped"}
+    search = RecordSearch(held.values, row.table, blocks, erased)
     yield from of_data_files(reads, row, held, kept_by)
     yield from of_topics(search, around)
     for place in around.backups:

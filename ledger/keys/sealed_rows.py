@@ -20,6 +20,8 @@ from typing import Any, Final, NamedTuple, Self
 from ledger.errors import RowsKeyError, SettingsError
 from ledger.keys.folder import KEY_BYTES, KeyFolder, KeyName, month_of
 from ledger.log.wire.file_extras import SEALED, is_sealed
+from ledger.log.wire.file_list import AddFile
+from ledger.reads.rows import FileRow
 
 HEAD: Final = struct.Struct(">4sQ7sI8s12s")
 PRINT_BYTES: Final = 8
@@ -103,6 +105,11 @@ def head_in(path: str, rows: bytes) -> SealedHead:
         raise odd(path, "they are cut short")
     _, table, month, number, fingerprint, nonce = HEAD.unpack_from(rows)
     return SealedHead(KeyName(table, month.decode(errors="replace"), number), fingerprint, nonce)
+
+
+def key_of(file: FileRow | AddFile) -> KeyName | None:
+    """Return the key that sealed a file's rows, None for rows in clear and for data files."""
+    return head_in(file.path, file.rows).name if is_sealed(file.rows) else None
 
 
 def odd(path: str, why: str, name: KeyName = KeyName(0, "", 0)) -> RowsKeyError:  # noqa: B008

@@ -9,18 +9,26 @@ from pathlib import Path
 import pytest
 
 from ledger.client import Ledger
+from ledger.definitions.client_reads import open_log
 from ledger.errors import ConflictError, RowsErasedError, RowsKeyError, SettingsError
 from ledger.expressions.parse import parse
+from ledger.files.rows.blocks import rows_of_block
 from ledger.forgetting.forgetting import forget, look
+from ledger.forgetting.held_rows import HeldFile, HeldRows
 from ledger.forgetting.key_dropping import drop_keys, keys_of, live_blocks
+from ledger.forgetting.own_values import OwnValues
 from ledger.forgetting.traces import Surroundings, traces
 from ledger.keys.folder import KeyFolder, KeyName
+from ledger.keys.keyed_reads import keyed
 from ledger.keys.sealed_rows import ROOM, SealedRows, head_in, opened, sealed
+from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic, records_between
 from ledger.log.wire.codec import decode_command
-from ledger.log.wire.file_extras import is_block, is_sealed
+from ledger.log.wire.file_extras import TRIMMED, is_block, is_sealed
 from ledger.testing import InMemoryLedger
+from tests.backup.benches import another_topic, backed_up, restored
 from tests.forgetting.every_byte import Planted, decoded_event, leaves
+from tests.web.served import serving
 
 COLUMNS = [("id", "bigint"), ("name", "string")]
 ENCRYPTED = {"lakeledger.inline": "on", "lakeledger.inline.encrypted": "true"}
@@ -337,3 +345,54 @@ def test_forgotten_rows_go_with_their_key(ledger: Ledger, memory: InMemoryLedger
     left = look(ledger.reads(), row, where, held.values)
     assert left.files == []
     assert not [*traces(ledger.reads(), row, left, around)]
+
+
+def test_an_archive_with_erased_blocks_is_named_until_their_key_is_dropped(
+    ledger: Ledger, memory: InMemoryLedger
+) -> None:
+    """Rows that a trim took are not there to be looked into, so each of their blocks may count."""
+    ledger.append("t", ROWS)
+    (file,) = ledger.scan("t").files
+    row, values = ledger.table("t"), OwnValues()
+    trimmed = HeldFile(file._replace(rows=TRIMMED, removed=9), 0, 0)
+    held = HeldRows([trimmed], values, [])
+    around = Surroundings(memory.log, ledger.name, keys=ledger.keys)
+    found = {place.place: place.holds for place in traces(ledger.reads(), row, held, around)}
+    assert found["topic events"] == "rows"
+    keys_of(ledger).drop(head_in(file.path, file.rows).name)
+    assert not [*traces(ledger.reads(), row, held, around)]
+
+
+def test_a_server_hands_out_the_sealed_bytes_and_its_client_opens_them(
+    ledger: Ledger, memory: InMemoryLedger
+) -> None:
+    ledger.append("t", ROWS)
+    table = ledger.table("t").table
+    with serving(lambda: open_log(memory.log)) as served:
+        (file,) = served.reads.files(table)
+        assert is_sealed(file.rows)
+        with pytest.raises(RowsKeyError):
+            rows_of_block(file.path, file.rows)
+        (file,) = keyed(served.reads, keys_of(ledger).path).files(table)
+        assert rows_of_block(file.path, file.rows).num_rows == 2
+        (change,) = keyed(served.reads, keys_of(ledger).path).file_changes(table, 0, 9, 9)
+        assert rows_of_block(change.file.path, change.file.rows).num_rows == 2
+
+
+def test_a_restored_ledger_reads_with_the_folder_of_keys_alone(
+    ledger: Ledger, memory: InMemoryLedger, tmp_path: Path
+) -> None:
+    ledger.append("t", ROWS)
+    assert isinstance(memory.log, MemoryLog)
+    backed_up(memory.log, tmp_path / "backup")
+    log = another_topic(MemoryLog())
+    restored(tmp_path / "backup", log)
+    kept = [file.read_bytes() for file in (tmp_path / "backup").iterdir()]
+    keys = [file.read_bytes() for file in (tmp_path / "keys").rglob("*.key")]
+    assert not any(key in data for key in keys for data in kept)
+    with InMemoryLedger(log=log) as again:
+        with pytest.raises(RowsKeyError, match="no folder of keys is set"):
+            rows_of(again.connect())
+        with pytest.raises(RowsKeyError, match="which is not in"):
+            rows_of(again.connect(keys=tmp_path / "empty"))
+        assert rows_of(again.connect(keys=tmp_path / "keys")) == rows_of(ledger)

@@ -86,7 +86,7 @@ def table_forget(
             done = forget(client, row, condition, held, older_than_h=older_than, reason=reason)
             row = client.table(row.name)
             held = look(client.reads(), row, condition, held.values)
-        around = surroundings(log, address, backup or ())
+        around = surroundings(log, address, backup or ())._replace(keys=client.keys)
         kept_by = "" if done is None else kept_until(done, older_than)
         places = held_places(client.reads(), row, held, around, kept_by)
     tell(held, done, places, output)

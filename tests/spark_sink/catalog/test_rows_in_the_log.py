@@ -1,5 +1,6 @@
 """Rows in the log are rows of Spark's tables: in queries, statements, changes and streams."""
 
+from contextlib import closing
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -9,13 +10,20 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from ledger.errors import UnreadableTableError
+from ledger.errors import RowsKeyError, UnreadableTableError
 from ledger.files.rows.blocks import block_of
+from ledger.keys.folder import KeyFolder
+from ledger.keys.sealed_rows import sealed
+from ledger.log.wire.file_extras import is_sealed
 from ledger.log.wire.file_list import AddFile
-from spark_sink import Lake, cached_table
+from ledger.testing import InMemoryLedger
+from spark_sink import Lake, attach, cached_table
+from spark_sink.host_tables import HostTables
+from tests.forgetting.every_byte import Planted
 from tests.spark_sink.catalog.sql import done, rows
 from tests.spark_sink.host import NAME as HOST_NAME
 from tests.spark_sink.host import Host
+from tests.tables.test_encrypted_blocks import is_in_log
 
 pytestmark = pytest.mark.spark
 
@@ -177,3 +185,50 @@ def test_frame_of_a_table_without_columns_is_refused(spark: SparkSession, host: 
     host.ledger.append(HOST_NAME, [AddFile("rows:a", size=len(block), rows=block)])
     with pytest.raises(UnreadableTableError, match="says no columns"):
         cached_table(spark, HOST_NAME, host.snapshot(), host.tables)
+
+
+def test_encrypted_rows_are_opened_by_the_driver(
+    spark: SparkSession, memory: InMemoryLedger, tmp_path: Path
+) -> None:
+    lake = attach(spark, memory.connect(warehouse=tmp_path / "lake", keys=tmp_path / "keys"))
+    done(
+        lake,
+        f"CREATE TABLE {TABLE} (id BIGINT, name STRING) TBLPROPERTIES ('lakeledger.rows' = 'marks',"
+        " 'lakeledger.inline' = 'on', 'lakeledger.inline.encrypted' = 'true')",
+    )
+    planted = [{"id": number, "name": f"planted {number}"} for number in (1, 2, 3)]
+    lake.ledger.append(NAME, planted)
+    assert all(is_sealed(file.rows) for file in lake.ledger.scan(NAME).files)
+    assert ids(lake, "name = 'planted 2'") == [2]
+    done(
+        lake,
+        f"DELETE FROM {TABLE} WHERE name = 'planted 1'",
+        f"UPDATE {TABLE} SET name = 'planted two' WHERE name = 'planted 2'",
+        f"MERGE INTO {TABLE} t USING (VALUES (3, 'planted x'), (9, 'planted y') s(id, name)) s "
+        "ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = s.name "
+        "WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)",
+        f"INSERT INTO {TABLE} VALUES (10, 'planted z')",
+    )
+    assert ids(lake) == [10, 2, 3, 9]
+    changes = f"SELECT count(*) FROM {TABLE}.changes WHERE name LIKE 'planted%'"
+    assert rows(lake, changes)[0][0] > 0
+    assert not is_in_log(memory, Planted(["planted"], []))
+
+
+def test_frame_of_a_host_reads_encrypted_rows_with_its_keys(
+    spark: SparkSession, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = str(host.warehouse / "flights")
+    host.ledger.create_table(
+        HOST_NAME, [("tail", "STRING")], location=location, properties={"lakeledger.inline": "on"}
+    )
+    keys = KeyFolder(tmp_path / "keys", host.ledger.id)
+    table, data = host.ledger.table(HOST_NAME).table, block_of(pa.table({"tail": ["N1"]}))
+    block = bytes(sealed(keys, table, "rows:a", data, 0))
+    host.ledger.append(HOST_NAME, [AddFile("rows:a", size=len(block), rows=block)])
+    with pytest.raises(RowsKeyError, match="no folder of keys is set"):
+        cached_table(spark, HOST_NAME, host.snapshot(), host.tables).collect()
+    monkeypatch.setenv("LAKELEDGER_KEYS", str(keys.path))
+    with closing(HostTables.open(host.warehouse.parent / "rows")) as tables:
+        found = cached_table(spark, HOST_NAME, host.snapshot(), tables)
+        assert [tuple(row) for row in found.collect()] == [("N1",)]
