@@ -4,10 +4,8 @@ Each file is read as it stands on the disk, and once more as its format has it: 
 Kafka, events with their file lists, checkpoints, rows, Parquet with its footers, and Avro.
 """
 
-import json
 import struct
 import zlib
-from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -23,6 +21,7 @@ from ledger.backup.place import FolderPlace
 from ledger.errors import FileListError
 from ledger.iceberg.limits import IcebergFormatError
 from ledger.iceberg.manifests import read_manifest, read_manifest_list
+from ledger.log.port import Log, Topic, records_between
 from ledger.log.wire.codec import UnreadableError, decode_command, decode_event
 from ledger.log.wire.file_list import unpack
 from projections.images.stored import FORMATS
@@ -33,7 +32,6 @@ BATCH_HEAD: Final = 61
 LENGTH_END: Final = 12
 CODECS: Final = 7
 LISTED: Final = b"L"
-FILES: Final = (b"d", b"l")
 INSIDE: Final = 2
 """How many folders lead to the folder of a topic."""
 
@@ -165,6 +163,21 @@ def held_records(
             yield f"topic {topic}", str(offset)
 
 
+def is_in_log(log: Log, planted: Planted) -> bool:
+    """Return whether any record of a log has a value, also within lists of files."""
+    for topic in Topic:
+        first, end = log.ends(topic)
+        for record in records_between(log, topic, first, end) if first < end else ():
+            inside: list[Any] = []
+            if topic is Topic.EVENTS:
+                inside = decoded_event(record.value)[1]
+            elif topic is Topic.COMMANDS:
+                inside = list(leaves(decode_command(record.value)))
+            if planted.within(record.key, record.value, *inside):
+                return True
+    return False
+
+
 def decoded_event(value: bytes) -> tuple[int, list[Any]]:
     try:
         event = decode_event(value)
@@ -201,9 +214,7 @@ def decoded_rows(root: Path, section: str) -> Iterator[tuple[Any, ...]]:
 
 
 def decoded_row(key: bytes, value: bytes) -> tuple[Any, ...]:
-    """Return a row with what it holds: a list of files, or a block of rows of a file."""
-    if key[:1] in FILES:
-        return key, value, b64decode(json.loads(value).get("rows", ""))
+    """Return a row with what it holds: a list of files. A block stands in a row as it is."""
     return (key, value, *(leaves(value) if key[:1] == LISTED else ()))
 
 

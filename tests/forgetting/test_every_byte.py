@@ -11,6 +11,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.config.address import Address
 from ledger.errors import ConflictError, RowsErasedError
+from ledger.forgetting.key_dropping import live_blocks
 from ledger.log.kafka.admin import KafkaAdmin
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import ANSWER_S
@@ -299,6 +300,13 @@ def test_the_bytes_of_encrypted_rows_are_nowhere_once_their_key_is_dropped(tmp_p
             with pytest.raises(RowsErasedError):
                 ledger.scan(NAME, version=2).to_arrow()
             assert ledger.table(NAME).version > first
+            ledger.append(NAME, [PERSON])
+            (name,) = live_blocks(ledger.reads(), ledger.table(NAME))
+        drop = ("table", "keys", "drop", NAME, "--month", name.month, "--grace", "0", "--yes")
+        refused = lakeledger(home, *drop, "--output", "json")
+        assert (refused.returncode, name.text in refused.stdout) == (ExitCode.FAILED, True)
+        answer_of(home, "table", "flush", NAME)
+        assert all(each["dropped"] for each in answer_of(home, *drop))
         listed = answer_of(home, "table", "keys", "list", NAME)
-        assert {each["status"] for each in listed} >= {"dropped"}
+        assert {(each["status"], each["live_blocks"]) for each in listed} == {("dropped", 0)}
         assert command.end(signal.SIGTERM) == ExitCode.DONE

@@ -22,12 +22,10 @@ from ledger.keys.folder import KeyFolder, KeyName
 from ledger.keys.keyed_reads import keyed
 from ledger.keys.sealed_rows import ROOM, SealedRows, head_in, opened, sealed
 from ledger.log.memory import MemoryLog
-from ledger.log.port import Topic, records_between
-from ledger.log.wire.codec import decode_command
 from ledger.log.wire.file_extras import TRIMMED, is_block, is_sealed
 from ledger.testing import InMemoryLedger
 from tests.backup.benches import another_topic, backed_up, restored
-from tests.forgetting.every_byte import Planted, decoded_event, leaves
+from tests.forgetting.every_byte import Planted, is_in_log
 from tests.web.served import serving
 
 COLUMNS = [("id", "bigint"), ("name", "string")]
@@ -176,23 +174,7 @@ def test_rows_are_in_the_log_and_no_value_of_them(
     assert json.loads(file.stats) == {"numRecords": 2}
     assert not [*(tmp_path / "t").rglob("*.parquet")]
     assert rows_of(ledger) == ["planted Pauline", "planted Quirina"]
-    assert not is_in_log(memory, PLANTED)
-
-
-def is_in_log(memory: InMemoryLedger, planted: Planted) -> bool:
-    """Return whether any record of the log has a planted value, also within lists of files."""
-    log = memory.log
-    for topic in Topic:
-        first, end = log.ends(topic)
-        for record in records_between(log, topic, first, end) if first < end else ():
-            inside: list[object] = []
-            if topic is Topic.EVENTS:
-                inside = decoded_event(record.value)[1]
-            elif topic is Topic.COMMANDS:
-                inside = list(leaves(decode_command(record.value)))
-            if planted.within(record.key, record.value, *inside):
-                return True
-    return False
+    assert not is_in_log(memory.log, PLANTED)
 
 
 def changed(ledger: Ledger) -> None:
@@ -226,10 +208,10 @@ def test_no_statement_brings_a_value_into_the_log(
     own |= {"lakeledger.key": key, "lakeledger.unique": "true"} if key else {}
     ledger.alter_table("t", properties={**ENCRYPTED, **own})
     changed(ledger)
-    assert not is_in_log(memory, PLANTED)
+    assert not is_in_log(memory.log, PLANTED)
     ledger.create_table("clear", COLUMNS, location=tmp_path / "clear", properties=own)
     ledger.append("clear", ROWS)
-    assert is_in_log(memory, PLANTED)
+    assert is_in_log(memory.log, PLANTED)
 
 
 def test_a_txn_reads_its_own_rows_before_they_are_committed(ledger: Ledger) -> None:
@@ -257,7 +239,7 @@ def test_a_writer_without_keys_writes_a_file(ledger: Ledger, memory: InMemoryLed
     (file,) = other.scan("t").files
     assert not is_block(file.path)
     assert json.loads(file.stats)["minValues"] == {}
-    assert not is_in_log(memory, PLANTED)
+    assert not is_in_log(memory.log, PLANTED)
     assert len(rows_of(ledger)) == len(rows_of(other)) == 2
 
 
@@ -273,7 +255,7 @@ def test_flushed_rows_are_read_without_keys(ledger: Ledger, memory: InMemoryLedg
     ledger.append("t", ROWS)
     ledger.run(lambda txn: txn.flush("t"))
     assert rows_of(memory.connect()) == ["planted Pauline", "planted Quirina"]
-    assert not is_in_log(memory, PLANTED)
+    assert not is_in_log(memory.log, PLANTED)
 
 
 @pytest.mark.parametrize("verb", ["restore", "undrop"])

@@ -19,11 +19,10 @@ from ledger.log.wire.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from spark_sink import Lake, attach, cached_table
 from spark_sink.host_tables import HostTables
-from tests.forgetting.every_byte import Planted
+from tests.forgetting.every_byte import Planted, is_in_log
 from tests.spark_sink.catalog.sql import done, rows
 from tests.spark_sink.host import NAME as HOST_NAME
 from tests.spark_sink.host import Host
-from tests.tables.test_encrypted_blocks import is_in_log
 
 pytestmark = pytest.mark.spark
 
@@ -212,7 +211,7 @@ def test_encrypted_rows_are_opened_by_the_driver(
     assert ids(lake) == [10, 2, 3, 9]
     changes = f"SELECT count(*) FROM {TABLE}.changes WHERE name LIKE 'planted%'"
     assert rows(lake, changes)[0][0] > 0
-    assert not is_in_log(memory, Planted(["planted"], []))
+    assert not is_in_log(memory.log, Planted(["planted"], []))
 
 
 def test_frame_of_a_host_reads_encrypted_rows_with_its_keys(
