@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from ledger.config.address import Address
 from ledger.errors import RowsKeyError, UnreadableTableError
 from ledger.files.rows.blocks import block_of
 from ledger.keys.folder import KeyFolder
@@ -215,19 +216,20 @@ def test_encrypted_rows_are_opened_by_the_driver(
 
 
 def test_frame_of_a_host_reads_encrypted_rows_with_its_keys(
-    spark: SparkSession, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, host: Host
 ) -> None:
+    folder = host.warehouse.parent
     location = str(host.warehouse / "flights")
     host.ledger.create_table(
         HOST_NAME, [("tail", "STRING")], location=location, properties={"lakeledger.inline": "on"}
     )
-    keys = KeyFolder(tmp_path / "keys", host.ledger.id)
+    keys = KeyFolder(folder / "keys", host.ledger.id)
     table, data = host.ledger.table(HOST_NAME).table, block_of(pa.table({"tail": ["N1"]}))
     block = bytes(sealed(keys, table, "rows:a", data, 0))
     host.ledger.append(HOST_NAME, [AddFile("rows:a", size=len(block), rows=block)])
     with pytest.raises(RowsKeyError, match="no folder of keys is set"):
         cached_table(spark, HOST_NAME, host.snapshot(), host.tables).collect()
-    monkeypatch.setenv("LAKELEDGER_KEYS", str(keys.path))
-    with closing(HostTables.open(host.warehouse.parent / "rows")) as tables:
+    Address("127.0.0.1:1", host.ledger.name, folder / "rows").write(folder)
+    with closing(HostTables.open(folder / "rows")) as tables:
         found = cached_table(spark, HOST_NAME, host.snapshot(), tables)
         assert [tuple(row) for row in found.collect()] == [("N1",)]
