@@ -19,6 +19,9 @@ from ledger.reads.port import Reads, TableRow
 GRACE_S: Final = 40.0
 """How long an append may take from its sealed block to its commit: a call waits 30 s by default."""
 
+SKEW_S: Final = 5.0
+"""How far the clocks of the sequencer and of the folder of keys may differ."""
+
 MS: Final = 1000
 TXNS_MAX: Final = 10_000
 
@@ -60,7 +63,7 @@ def drop_keys(
         blocks |= live_blocks(ledger.reads(), row)
     outcome = {name: still_live(row, blocks[name]) for name in names if name in blocks}
     for name in retired.keys() - blocks.keys():
-        outcome[name] = held_by_txn(ledger.reads(), retired[name] + grace_s)
+        outcome[name] = held_by_txn(ledger.reads(), retired[name] + SKEW_S)
         if not outcome[name]:
             keys.drop(name)
     return {name: outcome[name] for name in names}
