@@ -68,7 +68,9 @@ class KeyFolder:
     def missing(self, name: KeyName, why: str = "") -> RowsKeyError:
         """Return the error for a key that is not there, or that is another one for a reason."""
         what = f"rows of table {name.table} in the log"
-        if self._file(name, "dropped").exists():
+        with self._usable():
+            is_dropped = self._file(name, "dropped").exists()
+        if is_dropped:
             return RowsErasedError(
                 f"{what} are erased: their key {name.text} was dropped. Read a later version of "
                 "the table, which has no such rows",
