@@ -33,6 +33,8 @@ from tests.benchmarks import (
     iceberg_commits,
     idle,
     images,
+    inlined_commits,
+    inlined_reads,
     log_bytes,
     peer,
     planning,
@@ -50,10 +52,12 @@ from tests.benchmarks import (
     table_rows,
     take_over,
     topics_ingested,
+    unused_blocks,
     valid_list,
     visibility,
 )
 from tests.benchmarks.figure import FAILED, Figure, SkippedError, failed, show, skipped
+from tests.benchmarks.inlined_reads import Load
 from tests.benchmarks.row_rewrites import Span
 from tests.benchmarks.topics import Durability
 
@@ -87,6 +91,7 @@ class Benchmark(NamedTuple):
 DELTA: Final = (peer.DELTA.prepare,)
 METASTORE: Final = (postgres.prepare, peer.SQL.prepare)
 DUCKLAKE: Final = (postgres.prepare, peer.DUCKLAKE.prepare)
+METASTORE_AND_DELTA: Final = (*METASTORE, *DELTA)
 PYICEBERG: Final = (postgres.prepare, peer.PYICEBERG.prepare)
 
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
@@ -125,6 +130,22 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "RL4": Benchmark(row_rewrites.measure, "statements beside OPTIMIZE in a loop"),
     "RL5": Benchmark(row_scans.measure, "a scan with marks : without"),
     "RL6": Benchmark(row_decisions.measure, "decisions over marked rows, many winners : one"),
+    "RI1": Benchmark(
+        inlined_commits.measure_one, "rows in the log, one writer : DuckLake", DUCKLAKE
+    ),
+    "RI2": Benchmark(inlined_commits.measure_sixteen, "the same, 16 writers : its four", DUCKLAKE),
+    "RI3": Benchmark(inlined_reads.measure_readable, "a commit until its rows are read elsewhere"),
+    "RI4": Benchmark(
+        inlined_reads.measure_queries, "queries of rows in the log : DuckLake", DUCKLAKE
+    ),
+    "RI5": Benchmark(
+        inlined_reads.measure_flush, "a flush of rows in the log : DuckLake", DUCKLAKE
+    ),
+    "RI6": Benchmark(inlined_commits.measure_dict, "one dict appended, in the log : in a file"),
+    "RI7": Benchmark(inlined_reads.measure_files, "files after appends and a flush", DUCKLAKE),
+    "RI8": Benchmark(
+        unused_blocks.measure, "R4, R8, catch-up without rows in the log", METASTORE_AND_DELTA
+    ),
     "I1": Benchmark(iceberg_commits.measure_commits, "commits of pyiceberg : on SQL", PYICEBERG),
     "I2": Benchmark(iceberg_commits.measure_loads, "a load, many versions : few"),
     "I3": Benchmark(iceberg_commits.measure_scans, "DuckDB by the catalog : by delta_scan"),
@@ -187,9 +208,13 @@ def chosen() -> list[str]:
     parser.add_argument(
         "--seconds", type=float, default=Span.seconds, help="how long the writers of RL4 work"
     )
+    parser.add_argument(
+        "--batches", type=int, default=Load.batches, help="how many appends RI4, RI5 and RI7 load"
+    )
     asked = parser.parse_args()
     Durability.flush = not asked.no_flush
     Span.seconds = asked.seconds
+    Load.batches = asked.batches
     ids: list[str] = asked.ids
     unknown = [name for name in ids if name not in BENCHMARKS]
     if unknown:

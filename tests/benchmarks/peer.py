@@ -56,6 +56,7 @@ DUCKLAKE: Final = Peer(
     "DuckLake",
     (
         *SQL.packages,
+        *DELTA.packages[1:],
         "duckdb==1.5.5",
         # The extensions as wheels: nothing is downloaded while it runs.
         "duckdb-extension-ducklake==1.5.5",
@@ -94,7 +95,8 @@ def running(
 ) -> Iterator[subprocess.Popen[str]]:
     """Run a program of `peers`; it is killed if it is not done in time, or not wanted any more.
 
-    One of ours lies beside `peers` and runs where this process does.
+    One of ours lies beside `peers` and runs where this process does. The job says in `limit_s` how
+    long it may take, if that is not `LIMIT_S`.
     """
     command = [sys.executable, "-m", f"tests.benchmarks.{program}"]
     if not is_ours:
@@ -107,7 +109,7 @@ def running(
         text=True,
         start_new_session=True,  # Its sessions are processes too, and end with it.
     )
-    timer = Timer(LIMIT_S, os.killpg, (process.pid, signal.SIGKILL))
+    timer = Timer(job.get("limit_s", LIMIT_S), os.killpg, (process.pid, signal.SIGKILL))
     timer.start()
     try:
         yield process
@@ -125,6 +127,12 @@ def told(process: subprocess.Popen[str]) -> Any:
     if not line:
         raise RuntimeError("a peer ended, or took too long; what it said stands above")
     return json.loads(line)
+
+
+def answer(program: str, job: Mapping[str, Any]) -> Any:
+    """Return the one line that a program of a peer tells."""
+    with running(program, job) as process:
+        return told(process)
 
 
 def work(program: str, job: Mapping[str, Any], *, is_ours: bool = False) -> Worked:

@@ -150,7 +150,7 @@ def checked(found: pa.Table, expected: int) -> None:
 
 @contextmanager
 def up(broker: Broker, name: str) -> Iterator[Lake]:
-    """Run a ledger on the broker, with a follower whose rows the client reads."""
+    """Run a ledger on the broker, with a follower whose rows the client reads, and no flusher."""
     with ExitStack() as own:
         folder = Path(own.enter_context(tempfile.TemporaryDirectory()))
         settings = UpSettings(
@@ -158,6 +158,7 @@ def up(broker: Broker, name: str) -> Iterator[Lake]:
             home=folder / "home",
             bootstrap=broker.bootstrap,
             sequencers=1,
+            with_flusher=False,
             http="off",
             flush=Durability.flush,
         )

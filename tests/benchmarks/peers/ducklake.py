@@ -48,7 +48,7 @@ def attached(job: crew.Job) -> Iterator[Any]:
         for name in EXTENSIONS:
             (file,) = packages.glob(f"duckdb_extension_{name}/**/*.duckdb_extension")
             connection.execute(f"load '{file}'")
-        connection.execute("set threads = 1")
+        connection.execute(f"set threads = {job.get('threads', 1)}")
         connection.execute(f"set ducklake_max_retry_count = {RETRIES}")
         rows = INLINED_ROWS if job["inlined"] else 0
         connection.execute(
