@@ -28,7 +28,7 @@ from ledger.definitions.partition_texts import text_of
 from ledger.errors.storage import refusals_named
 from ledger.files.file_writers import FileWriter
 from ledger.files.rows.blocks import block_of
-from ledger.files.rows.placing import CopiedRows, Placed, Placing
+from ledger.files.rows.placing import CopiedRows, Placing
 from ledger.files.sorting import in_order
 from ledger.files.statistics import FileStatistics
 from ledger.files.storage import Storage
@@ -81,7 +81,7 @@ def write_rows(
     try:
         for batch in in_order(batches, schema.sort):
             if isinstance(batch, CopiedRows):
-                files.write(batch.rows, batch.source)
+                files.write(batch.rows, batch.sources)
             else:
                 files.write(batch)
         return files.finish()
@@ -135,10 +135,11 @@ class NewFiles:
             if column.name in filtered
         }
 
-    def write(self, batch: Any, source: str = "") -> None:
+    def write(self, batch: Any, sources: Sequence[tuple[str, int]] = ()) -> None:
         """Write the rows of a batch or table that has the columns of the schema.
 
-        `source` is the path of the file from which they are copied, "" for new rows.
+        `sources` are the paths of the files from which they are copied, with how many rows come
+        from each; new rows have none.
         """
         parts = list(self._split(batch))
         for values, rows in parts:
@@ -146,8 +147,8 @@ class NewFiles:
                 continue
             file = self._file(values)
             # Rows that part ways have no common order any more.
-            if self._placing is not None and source and len(parts) == 1:
-                self._placing.placed.append(Placed(source, file.path, file.rows, len(rows)))
+            if self._placing is not None and sources and len(parts) == 1:
+                self._placing.place(sources, file.path, file.rows)
             elif self._placing is not None:
                 self._placing.told.take(values, rows)
             file.take(stored(rows, self._names, self._stored))

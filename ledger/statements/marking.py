@@ -131,7 +131,8 @@ class ChangedFiles:
             yield rows.filter(pc.invert(hit))
         elif not self.mark(file, numbers, len(rows) + len(deleted)):
             self.copy(file, numbers, deleted, len(rows) + len(deleted))
-            yield CopiedRows(file.path, rows.filter(pc.invert(hit)))
+            kept = rows.filter(pc.invert(hit))
+            yield CopiedRows([(file.path, len(kept))], kept)
 
     def mark(self, file: FileRow, numbers: RowSet, size: int) -> bool:
         """Mark rows of a file by their numbers and return True, or False if it must give way.
@@ -167,14 +168,19 @@ class ChangedFiles:
             self._rows.marks[file.path] = numbers
         self._sources[file.path] = CopiedFile(size, stayed)
 
-    def rewrite(self, file: FileRow, rows: Any) -> Any:
-        """Let a file give way to a copy of all rows that it has left, and return the copy."""
+    def rewrite(self, files: Sequence[FileRow], counts: Sequence[int], rows: Any) -> Any:
+        """Let files give way to a copy of all rows that they have left, and return the copy.
+
+        `counts` says how many of the rows each file has.
+        """
         if not self.by_row:
-            self.files.append(file)
+            self.files += files
             return rows
-        deleted = self._deleted(file)
-        self.copy(file, empty(), deleted, len(rows) + len(deleted))
-        return CopiedRows(file.path, rows)
+        for file, count in zip(files, counts, strict=True):
+            deleted = self._deleted(file)
+            self.copy(file, empty(), deleted, count + len(deleted))
+        paths = (file.path for file in files)
+        return CopiedRows(list(zip(paths, counts, strict=True)), rows)
 
     def keep(self, file: FileRow, hit: Any) -> None:
         """Note rows of a file that the statement matched and leaves as they are."""

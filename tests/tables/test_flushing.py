@@ -81,6 +81,26 @@ def test_a_flush_without_rows_in_the_log_commits_nothing(ledger: Ledger, tmp_pat
     assert ledger.table(NAME).version == 0
 
 
+@pytest.mark.parametrize("grain", ["marks", "rewrite"])
+def test_blocks_of_other_columns_and_with_deleted_rows_keep_their_rows(
+    ledger: Ledger, tmp_path: Path, grain: str
+) -> None:
+    create(ledger, tmp_path, **{"lakeledger.inline": "on", "lakeledger.rows": grain})
+    for key in range(0, 12, 2):
+        append(ledger, key, key + 1)
+        if key == 4:
+            ledger.alter_table(NAME, columns=[*COLUMNS, ("more", "int")])
+    ledger.run(lambda txn: txn.delete(NAME, "id IN (3, 10)"))
+    before, changes = rows(ledger), net_changes(ledger)
+    ledger.run(lambda txn: txn.flush(NAME))
+    assert in_log(ledger) == (0, 0)
+    found = ledger.scan(NAME).to_arrow()
+    ids = [key for key in range(12) if key not in (3, 10)]
+    assert sorted(found["id"].to_pylist()) == ids
+    assert found["more"].null_count == len(ids)
+    assert (rows(ledger), net_changes(ledger)) == (before, changes)
+
+
 def test_earlier_versions_show_the_same_rows_after_a_flush(ledger: Ledger, tmp_path: Path) -> None:
     create(ledger, tmp_path)
     for key in range(4):

@@ -1,6 +1,6 @@
 """Placing: where a statement puts the rows that it copies, and what it states of new ones."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,9 +10,12 @@ from ledger.files.rows.told_values import ToldValues
 
 
 class CopiedRows(NamedTuple):
-    """Rows of a file that a statement copies as they are, in the order of that file."""
+    """Rows of files that a statement copies as they are, in the order of these files.
 
-    source: str
+    `sources` are their paths, with how many of the rows are theirs.
+    """
+
+    sources: Sequence[tuple[str, int]]
     rows: Any
 
 
@@ -34,6 +37,13 @@ class Placing:
 
     told: ToldValues
     placed: list[Placed] = field(default_factory=list)
+
+    def place(self, sources: Sequence[tuple[str, int]], target: str, first: int) -> None:
+        """Note that copied rows are in `target`, from row `first` on."""
+        for source, rows in sources:
+            if rows:
+                self.placed.append(Placed(source, target, first, rows))
+                first += rows
 
     def rename(self, path: str, target: str) -> None:
         """Note that copies are in `target`, not in the file of a path."""

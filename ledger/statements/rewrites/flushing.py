@@ -1,13 +1,20 @@
 """FLUSH: the rows of a table that lie in the log, in files. No row changes."""
 
-from ledger.files.data_files import TARGET_BYTES
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, groupby
+from typing import Any, Final
+
+import pyarrow as pa
+
+from ledger.files.rows.blocks import block_of, head_of, rows_of_block
 from ledger.log.wire.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.statements.marking import ChangedFiles
-from ledger.statements.rewrites.optimizing import RewrittenFiles, chosen, rewritten
+from ledger.statements.rewrites.optimizing import RewrittenFiles, check_partitions, chosen
 from ledger.statements.target import StatementTable
 
 FLUSH = "FLUSH"
+RUN_BYTES: Final = 16 << 20
 
 
 def flush(table: StatementTable) -> RewrittenFiles:
@@ -20,7 +27,9 @@ def flush(table: StatementTable) -> RewrittenFiles:
     changed, adds = ChangedFiles(table), list[AddFile]()
     with table.kept(adds):
         blocks = [each for each in chosen(table, changed, None) if each.rows]
-        rewritten(table, changed, by_partition(blocks), TARGET_BYTES, adds)
+        for inside in by_partition(blocks):
+            rows = copied(table, changed, inside)
+            adds += table.write(rows, placing=changed.placing, has_blocks=False)
     if changed.files:
         changed.note_rewritten(adds, FLUSH)
     return RewrittenFiles(len(changed.files), len(adds))
@@ -32,3 +41,30 @@ def by_partition(blocks: list[FileRow]) -> list[list[FileRow]]:
     for block in sorted(blocks, key=lambda block: (block.added, block.path)):
         found.setdefault(tuple(block.partition), []).append(block)
     return list(found.values())
+
+
+def copied(
+    table: StatementTable, changed: ChangedFiles, blocks: Sequence[FileRow]
+) -> Iterator[Any]:
+    """Yield the rows of blocks of one partition: to open a block costs more than to read it."""
+    for run in runs(table, blocks):
+        batches = [rows_of_block(block.path, block.rows) for block in run]
+        joined = block_of(pa.Table.from_batches(batches))
+        rows = table.rows(run[0]._replace(rows=joined))
+        check_partitions(table.schema, rows)
+        counts = [batch.num_rows for batch in batches] if len(run) > 1 else [len(rows)]
+        yield changed.rewrite(run, counts, rows)
+
+
+def runs(table: StatementTable, blocks: Sequence[FileRow]) -> Iterator[Sequence[FileRow]]:
+    """Yield neighbours that can be read as one: with the same columns and without deleted rows."""
+    then = table.snapshot.schema_of
+    ends = accumulate(len(block.rows) for block in blocks)
+
+    def kind(place: tuple[FileRow, int]) -> tuple[object, ...]:
+        block, end = place
+        alone = block.path if block.vector else ""
+        return alone, end // RUN_BYTES, head_of(block.rows), then(block)
+
+    for _, run in groupby(zip(table.shown(blocks), ends, strict=True), kind):
+        yield [block for block, _ in run]

@@ -173,7 +173,7 @@ def batches(
     for each in islice(files, count):
         rows = table.rows(each)
         check_partitions(table.schema, rows)
-        yield changed.rewrite(each, rows)
+        yield changed.rewrite([each], [len(rows)], rows)
 
 
 def order_in(schema: TableSchema, sort_by: Sequence[str]) -> Sequence[SortKey] | None:
