@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -237,8 +238,8 @@ class NewFile:
         self.path = path
         self._place, self._safe = f"{storage.location}/{path}", safe
         self._rows: list[Any] = []
-        self._statistics = FileStatistics(table.stored, table.unstated)
         self._storage, self._stored, self._filters = storage, table.stored, dict(filters)
+        self._unstated = table.unstated
         self._stream: Any = None
         self._parquet: Any = None
 
@@ -246,6 +247,11 @@ class NewFile:
     def size(self) -> int:
         """The bytes written so far."""
         return 0 if self._stream is None else int(self._stream.tell())
+
+    @cached_property
+    def _statistics(self) -> FileStatistics:
+        """The statistics of the rows; a block needs none."""
+        return FileStatistics(self._stored, self._unstated)
 
     def take(self, rows: Any) -> None:
         """Take rows, which wait for the next row group."""
