@@ -139,7 +139,6 @@ def create_table(lake: Lake, name: str) -> None:
 
 
 def job_of(crew: Crew, **more: Any) -> dict[str, Any]:
-    """Return the job of a crew."""
     load = {"processes": crew.processes, "sessions": crew.sessions_each, "warm_up": WARM_UP}
     return {**load, "seconds": SECONDS, **more}
 
