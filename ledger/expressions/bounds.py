@@ -180,8 +180,8 @@ def file_may_hold(
 ) -> bool:
     """Return whether a file may hold rows of a condition, by its statistics.
 
-    `written` returns the schema that a file was written with.
+    `written` returns the schema that a file was written with. A block has no bounds to look at.
     """
-    if not file.stats or where == TRUE:
+    if not file.stats or file.rows or where == TRUE:
         return True
     return may_hold(where, stats_bounds(file, schema, written(file)))
