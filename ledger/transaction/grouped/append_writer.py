@@ -90,10 +90,11 @@ class AppendWriter:
                 )
             self._accepted += 1
             outcome = WaitingAppend()
-            self._waiting.append(Accepted(outcome, given, self._accepted, monotonic()))
             self._rows, self._bytes = self._rows + given.count, self._bytes + given.size
-            if len(self._waiting) == 1 or self._is_full:
+            if not self._waiting or self._is_full:
                 self._arrived.notify()
+            # Last: Ctrl-C before it accepts nothing, and behind it leaves no rows without a commit.
+            self._waiting.append(Accepted(outcome, given, self._accepted, monotonic()))
         return outcome
 
     def flush(self) -> None:
