@@ -24,7 +24,9 @@ from ledger.errors import (
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
+from ledger.log.wire.file_extras import is_sealed
 from ledger.testing import InMemoryLedger
+from tests.forgetting.every_byte import Planted, is_in_log
 
 ALWAYS: Final = 10**9
 HELD_MS: Final = 60_000
@@ -112,6 +114,18 @@ def test_a_table_without_rows_in_the_log_gets_a_file_for_each_commit(
             writer.append({"id": number, "name": f"n{number % 2}"})
     assert (ids(ledger, "f"), ledger.table("f").version) == (list(range(10)), 1)
     assert len(list(tmp_path.rglob("*.parquet"))) == 2
+
+
+def test_rows_of_an_encrypted_table_are_sealed(memory: InMemoryLedger, tmp_path: Path) -> None:
+    ledger = memory.connect(warehouse=tmp_path, keys=tmp_path / "keys")
+    encrypted = {**INLINE, "lakeledger.inline.encrypted": "true"}
+    ledger.create_table("e", COLUMNS, properties=encrypted)
+    with ledger.writer("e", flush_ms=HELD_MS) as writer:
+        for number in range(3):
+            writer.append({"id": number, "name": "planted"})
+    (block,) = ledger.scan("e").files
+    assert (is_sealed(block.rows), ids(ledger, "e")) == (True, [0, 1, 2])
+    assert not is_in_log(memory.log, Planted(["planted"], []))
 
 
 BAD: Final[Sequence[tuple[Any, type[Exception]]]] = (

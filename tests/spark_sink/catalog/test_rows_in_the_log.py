@@ -210,6 +210,8 @@ def test_encrypted_rows_are_opened_by_the_driver(
         f"INSERT INTO {TABLE} VALUES (10, 'planted z')",
     )
     assert ids(lake) == [10, 2, 3, 9]
+    left = [file.rows for file in lake.ledger.scan(NAME).files if file.rows]
+    assert [is_sealed(block) for block in left] == [True]
     changes = f"SELECT count(*) FROM {TABLE}.changes WHERE name LIKE 'planted%'"
     assert rows(lake, changes)[0][0] > 0
     assert not is_in_log(memory.log, Planted(["planted"], []))
