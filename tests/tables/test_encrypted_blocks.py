@@ -251,6 +251,18 @@ def test_a_writer_with_keys_that_cannot_be_used_is_refused(ledger: Ledger, tmp_p
     assert not ledger.scan("t").files
 
 
+def test_a_flush_takes_blocks_of_a_txn_that_then_altered_the_table(ledger: Ledger) -> None:
+    with ledger.transaction() as txn:
+        txn.insert("t", ROWS[:1])
+        txn.alter_table("t", columns=[*COLUMNS, ("more", "int")])
+    ledger.append("t", [{**ROWS[1], "more": 5}])
+    ledger.run(lambda txn: txn.flush("t"))
+    (file,) = ledger.read("t")
+    assert not file.rows
+    assert rows_of(ledger) == ["planted Pauline", "planted Quirina"]
+    assert ledger.scan("t").to_arrow()["more"].to_pylist() == [None, 5]
+
+
 def test_flushed_rows_are_read_without_keys(ledger: Ledger, memory: InMemoryLedger) -> None:
     ledger.append("t", ROWS)
     ledger.run(lambda txn: txn.flush("t"))

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ledger.files.rows.blocks import block_of, head_of, rows_of_block
+from ledger.keys.sealed_rows import opened
 from ledger.log.wire.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.statements.marking import ChangedFiles
@@ -48,23 +49,30 @@ def copied(
 ) -> Iterator[Any]:
     """Yield the rows of blocks of one partition: to open a block costs more than to read it."""
     for run in runs(table, blocks):
-        batches = [rows_of_block(block.path, block.rows) for block in run]
+        files = [block for block, _ in run]
+        batches = [rows_of_block(block.path, rows) for block, rows in run]
         joined = block_of(pa.Table.from_batches(batches))
-        rows = table.rows(run[0]._replace(rows=joined))
+        rows = table.rows(files[0]._replace(rows=joined))
         check_partitions(table.schema, rows)
         counts = [batch.num_rows for batch in batches] if len(run) > 1 else [len(rows)]
-        yield changed.rewrite(run, counts, rows)
+        yield changed.rewrite(files, counts, rows)
 
 
-def runs(table: StatementTable, blocks: Sequence[FileRow]) -> Iterator[Sequence[FileRow]]:
-    """Yield neighbours that can be read as one: with the same columns and without deleted rows."""
+def runs(
+    table: StatementTable, blocks: Sequence[FileRow]
+) -> Iterator[Sequence[tuple[FileRow, bytes]]]:
+    """Yield neighbours that can be read as one, each with its rows in clear.
+
+    They have the same columns, and no deleted rows.
+    """
     then = table.snapshot.schema_of
     ends = accumulate(len(block.rows) for block in blocks)
+    in_clear = ((block, opened(block.path, block.rows)) for block in table.shown(blocks))
 
-    def kind(place: tuple[FileRow, int]) -> tuple[object, ...]:
-        block, end = place
+    def kind(place: tuple[tuple[FileRow, bytes], int]) -> tuple[object, ...]:
+        (block, rows), end = place
         alone = block.path if block.vector else ""
-        return alone, end // RUN_BYTES, head_of(block.rows), then(block)
+        return alone, end // RUN_BYTES, head_of(rows), then(block)
 
-    for _, run in groupby(zip(table.shown(blocks), ends, strict=True), kind):
-        yield [block for block, _ in run]
+    for _, run in groupby(zip(in_clear, ends, strict=True), kind):
+        yield [each for each, _ in run]
