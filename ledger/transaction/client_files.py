@@ -28,7 +28,14 @@ from ledger.tracing import verb
 from ledger.transaction.client_txns import LedgerTxns
 from ledger.transaction.transaction import Transaction
 from ledger.work.app_notes import AppProgress, progress_in
-from ledger.work.given_files import added_files, are_rows, check_rows_or, columns_of, several
+from ledger.work.given_files import (
+    added_files,
+    are_rows,
+    check_rows_or,
+    checked_rows,
+    columns_of,
+    several,
+)
 from ledger.work.repeated_batches import noted_receipt
 from ledger.work.staging import riding
 from ledger.work.writes import DeclaredWrites, level_named
@@ -239,7 +246,8 @@ class LedgerFiles(LedgerTxns):
     ) -> Receipt:
         """Append to a table as it is now, or as it was found."""
         number, row, position = found or self._names.look_up(table)
-        kept = list(added_files(made.files, columns_of(row), data_change=True))
+        given = added_files(made.files, columns_of(row), data_change=True)
+        kept = list(checked_rows(row, given))
         writes = DeclaredWrites(position)
         writes.writer(number).add(kept)
         writes.writer(number).name(made.operation)

@@ -24,6 +24,7 @@ from ledger.work.given_files import (
     RemoveLike,
     added_files,
     are_given,
+    checked_rows,
     columns_of,
     removed_files,
 )
@@ -126,7 +127,8 @@ class TxnFiles(TxnVerbs):
         """
         number, row = self._work.names.find(table)
         given = self._work.once.lasting(files, "add files to", table)
-        kept = list(added_files(given, columns_of(row), data_change=data_change))
+        made = added_files(given, columns_of(row), data_change=data_change)
+        kept = list(checked_rows(row, made))
         with self._work.writes.growing(number, operation) as writer:
             writer.add(kept)
 
@@ -174,7 +176,7 @@ class TxnFiles(TxnVerbs):
         adds = self._work.once.lasting(adds, verb, table)
         place = self._work.view.position_of(read_at) or found_at(removes, number)
         gone = removed_files(removes, columns)
-        made = list(added_files(adds, columns, data_change=False))
+        made = list(checked_rows(row, added_files(adds, columns, data_change=False)))
         with self._work.writes.growing(number, operation) as writer:
             writer.rewrite(gone, made, self._partitioned(number, removes, gone))
             self._work.writes.plan_from(number, place)

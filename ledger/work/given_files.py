@@ -16,7 +16,9 @@ from ledger.core.partitions.transforms import parse_transform
 from ledger.core.state.traits import traits_of
 from ledger.definitions.given import check_list, shown
 from ledger.definitions.partition_texts import PartitionColumn, text_of
+from ledger.log.wire.file_extras import is_sealed
 from ledger.log.wire.file_list import AddFile, RemoveFile, added, check_data_change, values_of
+from ledger.properties.known_properties import asks_for_encryption
 from ledger.reads.port import FileRow, TableRow
 
 AddLike = AddFile | str | PathLike[str]
@@ -118,6 +120,20 @@ def added_files(
         )
         file = added(path, partition, size, modified, *given[4:])
         yield file if is_same else file._replace(data_change=file.data_change and data_change)
+
+
+def checked_rows(row: TableRow | None, files: Iterable[AddFile]) -> Iterable[AddFile]:
+    """Return the files to add to a table; raises ValueError for rows that must be encrypted."""
+    if row is None or not asks_for_encryption(row.definition):
+        return files
+    kept = list(files)
+    for file in kept:
+        if file.rows and not is_sealed(file.rows):
+            raise ValueError(
+                f"file {file.path} must have its rows encrypted, as table {row.name} wants it in "
+                "the log, got them in clear: let append and insert write the rows"
+            )
+    return kept
 
 
 def may_lack(values: Sequence[Any], columns: Columns) -> bool:

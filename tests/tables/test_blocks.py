@@ -101,6 +101,12 @@ def test_what_does_not_go_with_rows_in_the_log_is_refused(
         create(ledger, tmp_path, "u", properties)
 
 
+def test_an_encrypted_table_has_no_partitions(ledger: Ledger, tmp_path: Path) -> None:
+    encrypted = {**INLINE, "lakeledger.inline.encrypted": "true"}
+    with pytest.raises(ValueError, match="the partition columns day: leave them out"):
+        create(ledger, tmp_path, "u", encrypted, ["day"])
+
+
 def test_more_blocks_than_are_joined_are_read_once(ledger: Ledger) -> None:
     for number in range(3):
         ledger.append("t", [{**ROW, "id": number}])

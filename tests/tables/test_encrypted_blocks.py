@@ -1,28 +1,28 @@
 """Encrypted rows in the log: read as others with their key, by no program without it."""
 
 import json
-import stat
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from ledger.client import Ledger
 from ledger.definitions.client_reads import open_log
 from ledger.errors import ConflictError, RowsErasedError, RowsKeyError, SettingsError
 from ledger.expressions.parse import parse
-from ledger.files.rows.blocks import rows_of_block
+from ledger.files.rows.blocks import block_of, rows_of_block
 from ledger.forgetting.forgetting import forget, look
 from ledger.forgetting.held_rows import HeldFile, HeldRows
 from ledger.forgetting.key_dropping import drop_keys, keys_of, live_blocks
 from ledger.forgetting.own_values import OwnValues
 from ledger.forgetting.traces import Surroundings, traces
-from ledger.keys.folder import KeyFolder, KeyName
 from ledger.keys.keyed_reads import keyed
-from ledger.keys.sealed_rows import ROOM, SealedRows, head_in, opened, sealed
+from ledger.keys.sealed_rows import head_in
 from ledger.log.memory import MemoryLog
 from ledger.log.wire.file_extras import TRIMMED, is_block, is_sealed
+from ledger.log.wire.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from tests.backup.benches import another_topic, backed_up, restored
 from tests.forgetting.every_byte import Planted, is_in_log
@@ -30,16 +30,10 @@ from tests.web.served import serving
 
 COLUMNS = [("id", "bigint"), ("name", "string")]
 ENCRYPTED = {"lakeledger.inline": "on", "lakeledger.inline.encrypted": "true"}
-NOW = 1_780_000_000_000
 MONTH = "2026-05"
 PLANTED_ID = 987654321987
 PLANTED = Planted(["planted"], [PLANTED_ID])
 ROWS = [{"id": 1, "name": "planted Pauline"}, {"id": 2, "name": "planted Quirina"}]
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> KeyFolder:
-    return KeyFolder(tmp_path / "keys", "ledger")
 
 
 @pytest.fixture
@@ -59,109 +53,6 @@ def ledger(memory: InMemoryLedger, tmp_path: Path) -> Ledger:
 def rows_of(ledger: Ledger, version: int | None = None) -> list[str]:
     found = ledger.scan("t", version=version).to_arrow().sort_by("id")["name"]
     return [str(name) for name in found.to_pylist()]
-
-
-def test_a_block_is_opened_with_its_key_table_and_path(keys: KeyFolder) -> None:
-    block = sealed(keys, 7, "rows:a", b"the rows", NOW)
-    assert block[:4] == b"LLE1"
-    assert len(block) == len(b"the rows") + ROOM
-    assert b"rows" not in bytes(block)
-    assert head_in("rows:a", block).name == KeyName(7, MONTH, 1)
-    assert opened("rows:a", block) == b"the rows"
-    assert opened("rows:a", b"\xff\xff\xff\xff in clear") == b"\xff\xff\xff\xff in clear"
-
-
-def test_two_blocks_of_the_same_rows_differ(keys: KeyFolder) -> None:
-    assert sealed(keys, 7, "rows:a", b"x", NOW) != sealed(keys, 7, "rows:a", b"x", NOW)
-
-
-@pytest.mark.parametrize(
-    ("path", "table", "why"), [("rows:b", 7, "another path"), ("rows:a", 8, "of table 7, not of 8")]
-)
-def test_a_block_cannot_be_moved(keys: KeyFolder, path: str, table: int, why: str) -> None:
-    block = SealedRows(bytes(sealed(keys, 7, "rows:a", b"the rows", NOW)), keys, table)
-    with pytest.raises(RowsKeyError, match=why):
-        opened(path, block)
-
-
-@pytest.mark.parametrize("at", [5, 13, 20, 30, 40, 60], ids=str)
-def test_no_byte_of_a_block_can_be_changed(keys: KeyFolder, at: int) -> None:
-    block = bytearray(sealed(keys, 7, "rows:a", b"the rows", NOW))
-    block[at] ^= 1
-    with pytest.raises(RowsKeyError):
-        opened("rows:a", SealedRows(bytes(block), keys, 7))
-
-
-def test_a_block_that_is_cut_short_is_named(keys: KeyFolder) -> None:
-    with pytest.raises(RowsKeyError, match="cut short"):
-        opened("rows:a", SealedRows(b"LLE1", keys, 7))
-
-
-def test_without_a_folder_of_keys_the_error_names_table_and_month(keys: KeyFolder) -> None:
-    block = bytes(sealed(keys, 7, "rows:a", b"the rows", NOW))
-    with pytest.raises(RowsKeyError, match=r"table 7 .* key 2026-05-1, and no folder") as error:
-        opened("rows:a", block)
-    assert (error.value.table, error.value.month) == (7, MONTH)
-
-
-def test_a_folder_with_another_key_or_none_is_named(keys: KeyFolder, tmp_path: Path) -> None:
-    block = sealed(keys, 7, "rows:a", b"the rows", NOW)
-    other = KeyFolder(tmp_path / "other", "ledger")
-    with pytest.raises(RowsKeyError, match="which is not in"):
-        opened("rows:a", SealedRows(bytes(block), other, 7))
-    other.newest(7, MONTH)
-    with pytest.raises(RowsKeyError, match="which is another one in"):
-        opened("rows:a", SealedRows(bytes(block), other, 7))
-
-
-def test_writers_that_race_get_one_key(keys: KeyFolder) -> None:
-    with ThreadPoolExecutor(8) as threads:
-        found = set(threads.map(lambda _: keys.newest(7, MONTH), range(32)))
-    assert len(found) == 1
-    assert list(keys.names(7).values()) == ["key"]
-
-
-def test_keys_are_for_their_owner_only(keys: KeyFolder) -> None:
-    keys.newest(7, MONTH)
-    files = [*keys.path.rglob("*")]
-    assert {stat.S_IMODE(file.stat().st_mode) for file in files if file.is_file()} == {0o600}
-    assert {stat.S_IMODE(file.stat().st_mode) for file in files if file.is_dir()} == {0o700}
-
-
-def test_a_retired_key_opens_and_the_next_one_seals(keys: KeyFolder) -> None:
-    block = sealed(keys, 7, "rows:a", b"the rows", NOW)
-    keys.retire(KeyName(7, MONTH, 1))
-    assert opened("rows:a", block) == b"the rows"
-    assert head_in("b", sealed(keys, 7, "rows:b", b"", NOW)).name == KeyName(7, MONTH, 2)
-
-
-def test_a_dropped_key_is_erased_and_never_made_again(keys: KeyFolder) -> None:
-    block = sealed(keys, 7, "rows:a", b"the rows", NOW)
-    name, key = keys.newest(7, MONTH)
-    keys.drop(name)
-    with pytest.raises(RowsErasedError, match="key 2026-05-1 was dropped"):
-        opened("rows:a", block)
-    assert keys.newest(7, MONTH)[0].number == 2
-    assert not any(key in file.read_bytes() for file in keys.path.rglob("*") if file.is_file())
-
-
-def test_a_drop_that_was_killed_after_its_tombstone_is_ended_by_the_next(keys: KeyFolder) -> None:
-    block = sealed(keys, 7, "rows:a", b"the rows", NOW)
-    name = keys.newest(7, MONTH)[0]
-    folder = keys.path / "ledger" / "7"
-    (folder / "2026-05-1.dropped").touch()
-    (folder / "2026-05-1.key").write_bytes(bytes(32))
-    assert keys.names(7) == {name: "dropped"}
-    with pytest.raises(RowsErasedError):
-        opened("rows:a", block)
-    keys.drop(name)
-    assert sorted(file.name for file in folder.iterdir()) == ["2026-05-1.dropped", "lock"]
-
-
-def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
-    (tmp_path / "keys").write_text("no folder")
-    with pytest.raises(SettingsError, match="LAKELEDGER_KEYS"):
-        KeyFolder(tmp_path / "keys", "ledger").newest(7, MONTH)
 
 
 def test_rows_are_in_the_log_and_no_value_of_them(
@@ -390,3 +281,21 @@ def test_a_restored_ledger_reads_with_the_folder_of_keys_alone(
         with pytest.raises(RowsKeyError, match="which is not in"):
             rows_of(again.connect(keys=tmp_path / "empty"))
         assert rows_of(again.connect(keys=tmp_path / "keys")) == rows_of(ledger)
+
+
+def test_rows_in_clear_are_not_taken_for_an_encrypted_table(ledger: Ledger) -> None:
+    block = block_of(pa.table({"id": [1], "name": ["planted Pauline"]}))
+    file = AddFile("rows:a", size=len(block), rows=block)
+    with pytest.raises(ValueError, match="must have its rows encrypted, as table t wants it"):
+        ledger.append("t", [file])
+    with ledger.begin() as txn, pytest.raises(ValueError, match="must have its rows encrypted"):
+        txn.rewrite_files("t", [], [file])
+    assert not ledger.scan("t").files
+
+
+def test_a_drop_waits_for_appends_without_a_txn(ledger: Ledger) -> None:
+    row, keys = ledger.table("t"), keys_of(ledger)
+    name, _ = keys.newest(row.table, MONTH)
+    begun_s = time.monotonic()
+    assert drop_keys(ledger, row, [name], 0.5) == {name: ""}
+    assert time.monotonic() - begun_s >= 0.5

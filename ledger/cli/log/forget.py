@@ -69,7 +69,8 @@ def table_forget(
     from ledger.client import Ledger  # noqa: PLC0415 - a command loads what it uses
     from ledger.config.search import find_address, log_of  # noqa: PLC0415
     from ledger.expressions.parse import parse  # noqa: PLC0415
-    from ledger.forgetting.forgetting import forget, look  # noqa: PLC0415
+    from ledger.forgetting.forgetting import forget, keys_in, look  # noqa: PLC0415
+    from ledger.forgetting.key_dropping import GRACE_S  # noqa: PLC0415
 
     address, condition = find_address(ledger=ledger), parse(where)
     with ExitStack() as own:
@@ -83,6 +84,8 @@ def table_forget(
         done: ForgottenRows | None = None
         if not dry_run:
             confirm(plan_of(held, row.name), yes=yes)
+            if keys_in(held):
+                say(f"for {GRACE_S:g} s writers may commit rows under the former keys")
             done = forget(client, row, condition, held, older_than_h=older_than, reason=reason)
             row = client.table(row.name)
             held = look(client.reads(), row, condition, held.values)

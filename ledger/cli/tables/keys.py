@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ledger.cli.answers import Output, OutputOption, answer_rows
+from ledger.cli.answers import Output, OutputOption, answer_rows, say
 from ledger.cli.failures import Stopped
 from ledger.cli.options import (
     CONFIGURED,
@@ -86,6 +86,7 @@ def keys_drop(
         if names:
             shown = ", ".join(each.text for each in names)
             confirm(f"drop {amount(len(names), 'key')} of table {row.name}: {shown}", yes=yes)
+            say(f"for {grace:g} s writers may commit what these keys sealed")
         found = drop_keys(client, row, names, grace)
     rows = [{"key": each.text, "dropped": not why, "kept_by": why} for each, why in found.items()]
     answer_rows(rows, output)
