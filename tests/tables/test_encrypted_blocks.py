@@ -161,6 +161,18 @@ def test_flushed_rows_are_read_without_keys(ledger: Ledger, memory: InMemoryLedg
     assert not is_in_log(memory.log, PLANTED)
 
 
+def test_a_flush_reads_blocks_of_other_columns_apart(ledger: Ledger) -> None:
+    columns = [*ledger.table("t").definition.columns, ("n", "int")]
+    with ledger.begin() as txn:
+        txn.insert("t", ROWS)
+        txn.alter_table("t", columns=columns)
+        txn.insert("t", [{"id": 3, "name": "planted Rosa", "n": 5}])
+    assert len(ledger.scan("t").files) == 2
+    ledger.run(lambda txn: txn.flush("t"))
+    found = ledger.scan("t").to_arrow().sort_by("id")
+    assert found["n"].to_pylist() == [None, None, 5]
+
+
 @pytest.mark.parametrize("verb", ["restore", "undrop"])
 def test_rows_that_come_back_are_sealed_anew(ledger: Ledger, verb: str) -> None:
     ledger.append("t", ROWS)

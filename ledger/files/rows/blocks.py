@@ -56,7 +56,7 @@ def rows_of_block(path: str, block: bytes) -> pa.RecordBatch:
 
 
 def head_of(block: bytes) -> bytes:
-    """Return the message of its schema, with which a block begins."""
+    """Return the message of its schema, with which a block in clear begins."""
     return block[: HEAD_BYTES + int.from_bytes(block[4:HEAD_BYTES], "little")]
 
 
