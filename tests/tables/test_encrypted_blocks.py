@@ -105,6 +105,15 @@ def test_no_statement_brings_a_value_into_the_log(
     assert is_in_log(memory.log, PLANTED)
 
 
+def test_a_writer_seals_what_it_groups(ledger: Ledger, memory: InMemoryLedger) -> None:
+    with ledger.writer("t") as writer:
+        for row in ROWS:
+            writer.append([row])
+    assert all(is_sealed(file.rows) for file in ledger.scan("t").files)
+    assert rows_of(ledger) == ["planted Pauline", "planted Quirina"]
+    assert not is_in_log(memory.log, PLANTED)
+
+
 def test_a_txn_reads_its_own_rows_before_they_are_committed(ledger: Ledger) -> None:
     with ledger.begin() as txn:
         txn.insert("t", ROWS)
@@ -162,10 +171,10 @@ def test_flushed_rows_are_read_without_keys(ledger: Ledger, memory: InMemoryLedg
 
 
 def test_a_flush_reads_blocks_of_other_columns_apart(ledger: Ledger) -> None:
-    columns = [*ledger.table("t").definition.columns, ("n", "int")]
+    known = ledger.table("t").definition.columns
     with ledger.begin() as txn:
         txn.insert("t", ROWS)
-        txn.alter_table("t", columns=columns)
+        txn.alter_table("t", columns=[*known, ("n", "int")])
         txn.insert("t", [{"id": 3, "name": "planted Rosa", "n": 5}])
     assert len(ledger.scan("t").files) == 2
     ledger.run(lambda txn: txn.flush("t"))
