@@ -130,7 +130,7 @@ class TableSchema:
         found = schema_of(
             columns, partitioned, mapping, lists, name=name, table=table, inline=inline
         )
-        return found.as_encrypted if asks_for_encryption(definition) else found
+        return found.as_encrypted if inline and asks_for_encryption(definition) else found
 
     @cached_property
     def as_encrypted(self) -> "TableSchema":

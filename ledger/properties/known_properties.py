@@ -192,8 +192,10 @@ def inline_bytes(definition: TableDefinition) -> int:
 
 def asks_for_encryption(definition: TableDefinition) -> bool:
     """Return whether rows of a table are encrypted in the log, which says no values of them."""
-    known = ((each.key.lower(), each.value.lower()) for each in definition.properties)
-    return (ENCRYPTED, "true") in known
+    if not definition.properties:
+        return False
+    known = {each.key.lower(): each.value.lower() for each in definition.properties}
+    return known.get(ENCRYPTED) == "true"
 
 
 def asks_for_unique(definition: TableDefinition) -> bool:
