@@ -21,7 +21,7 @@ from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.peers import readings
 from tests.benchmarks.postgres import USER, postgres
 from tests.benchmarks.table_rows import ONES, Lake, rounds, up
-from tests.benchmarks.worked import Worked
+from tests.benchmarks.worked import CPU_NOTE, Worked
 
 ROUNDS: Final = 3
 SECONDS: Final = 5.0
@@ -59,30 +59,33 @@ class Side(NamedTuple):
 
 def measure_one(broker: Broker) -> list[Figure]:
     """Return RI1."""
-    return [figure(broker, "RI1", ONE, ONE)]
+    return figures(broker, "RI1", ONE, ONE)
 
 
 def measure_sixteen(broker: Broker) -> list[Figure]:
     """Return RI2."""
     return [
-        figure(broker, "RI2", TOGETHER, WRITERS),
-        figure(broker, "RI2-spread", SIXTEEN, WRITERS),
+        *figures(broker, "RI2", TOGETHER, WRITERS),
+        *figures(broker, "RI2-spread", SIXTEEN, WRITERS),
     ]
 
 
-def figure(broker: Broker, name: str, ours: Crew, theirs: Crew) -> Figure:
-    """Return the commits a second of a crew against those of one of DuckLake."""
+def figures(broker: Broker, name: str, ours: Crew, theirs: Crew) -> list[Figure]:
+    """Return commits a second against those of DuckLake, and the CPU of one on either side."""
     found = measured(broker)
     mine, others = found[ours, False], found[theirs, True]
-    rates = [
-        (each.worked.rate, other.worked.rate) for each, other in zip(mine, others, strict=True)
-    ]
+    pairs = [(each.worked, other.worked) for each, other in zip(mine, others, strict=True)]
+    rates = [(each.rate, other.rate) for each, other in pairs]
+    cpu = [(each.cpu_us, other.cpu_us) for each, other in pairs]
     note = (
         f"{WHAT}, rows in the log, {ours.who}, against inlined rows of {theirs.processes} "
         f"writer(s) of DuckLake; {DURABILITY}; no flush meanwhile, the bound of rows in the log "
         f"taken away; ours: {told(mine)}; DuckLake: {told(others)}"
     )
-    return against(name, "commits/s", rates, note)
+    return [
+        against(name, "commits/s", rates, note),
+        against(f"{name}-cpu", "us of CPU per commit", cpu, CPU_NOTE),
+    ]
 
 
 def told(found: Iterable[Appended]) -> str:
