@@ -153,12 +153,13 @@ class NewFiles:
             elif self._placing is not None:
                 self._placing.told.take(values, rows)
             file.take(stored(rows, self._names, self._stored))
-            if file.waiting >= min(GROUP_BYTES, self._target):
+            if file.holds(min(GROUP_BYTES, self._target)):
                 file.flush()
                 if file.size >= self._target:
                     self._close(values)
-        if sum(each.waiting for each in self._open.values()) > BUFFER_BYTES:
-            max(self._open.values(), key=lambda each: each.waiting).flush()
+        opened = self._open.values()
+        if sum(each.most for each in opened) > BUFFER_BYTES < sum(each.waiting for each in opened):
+            max(opened, key=lambda each: each.waiting).flush()
 
     def finish(self) -> Sequence[AddFile]:
         """Close all files, and return them."""
@@ -227,17 +228,19 @@ class NewFiles:
 class NewFile:
     """A data file that is being written; `safe` says what becomes of the work if that is refused.
 
-    `filters` are the columns with Bloom filters. Its methods raise StorageError if the storage
+    `filters` are the columns with Bloom filters. `most` are the bytes of the buffers in which the
+    rows are that wait; other rows may be there too. Its methods raise StorageError if the storage
     refuses the file.
     """
 
     def __init__(
         self, storage: Storage, path: str, table: TableSchema, safe: str, filters: Mapping[str, Any]
     ) -> None:
-        self.waiting = self.rows = 0
+        self.most = self.rows = 0
         self.path = path
         self._place, self._safe = f"{storage.location}/{path}", safe
         self._rows: list[Any] = []
+        self._measured, self._waiting = 0, 0
         self._storage, self._stored, self._filters = storage, table.stored, dict(filters)
         self._unstated = table.unstated
         self._stream: Any = None
@@ -257,14 +260,25 @@ class NewFile:
         """Take rows, which wait for the next row group."""
         self._rows.append(rows)
         self.rows += len(rows)
-        self.waiting += rows.nbytes
+        self.most += rows.get_total_buffer_size()
+
+    @property
+    def waiting(self) -> int:
+        """The bytes of the rows that wait."""
+        self._waiting += sum(each.nbytes for each in self._rows[self._measured :])
+        self._measured = len(self._rows)
+        return self._waiting
+
+    def holds(self, size: int) -> bool:
+        """Return whether rows of so many bytes wait: of few rows the buffers tell it sooner."""
+        return self.most >= size and self.waiting >= size
 
     def flush(self) -> None:
         """Write what waits as row groups."""
         if not self._rows:
             return
         rows = pa.concat_tables(self._rows)
-        self._rows, self.waiting = [], 0
+        self._rows, self.most, self._measured, self._waiting = [], 0, 0, 0
         self._statistics.add(rows)
         with self._writing():
             self._open()
@@ -272,7 +286,7 @@ class NewFile:
 
     def block(self, values: Values, room: int) -> AddFile | None:
         """Return the rows as a block of at most `room` bytes, None if they do not fit into one."""
-        if self._stream is not None or self.rows > BLOCK_ROWS or self.waiting > room:
+        if self._stream is not None or self.rows > BLOCK_ROWS or self.holds(room + 1):
             return None
         data = block_of(pa.concat_tables(self._rows))
         if len(data) > room:
