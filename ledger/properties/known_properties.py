@@ -127,11 +127,6 @@ def problem_of_inline(definition: TableDefinition) -> str:
             f"its property {INLINE} puts values into the log, and {SKIPPED} keeps values of "
             "columns out of it: unset one of them"
         )
-    if properties(definition).get(PUBLISH, "none").lower() != "none":
-        return (
-            f"its property {INLINE} puts rows into the log, where readers of a published Delta log "
-            f"find none: unset it, or set {PUBLISH} to none"
-        )
     return ""
 
 

@@ -38,7 +38,7 @@ def insert(table: StatementTable, rows: Any, *, evolve: bool = False) -> Changed
         insert_into_folders(table, counted)
     else:
         changed = ChangedFiles(table)
-        changed.note_added(table.write(counted, placing=changed.placing), WRITE)
+        changed.note_added(table.write(counted, placing=changed.placing, has_blocks=True), WRITE)
     return table.counted(ChangedRows(inserted=counted.count))
 
 

@@ -25,6 +25,7 @@ from ledger.files.storage import storage_at
 from ledger.files.written_files import WrittenFiles, discard
 from ledger.log.wire.file_list import AddFile
 from ledger.properties.column_lists import SortKey
+from ledger.properties.column_mapping import is_published
 from ledger.properties.column_values import raised
 from ledger.properties.known_properties import asks_for_marks
 from ledger.reads.row_counts import ChangedRows
@@ -163,14 +164,17 @@ class StatementTable:
         order: Sequence[SortKey] | None = None,
         *,
         placing: Placing | None = None,
-        has_blocks: bool = True,
+        has_blocks: bool | None = None,
     ) -> Sequence[AddFile]:
         """Write rows into new files of the txn, by default in the order of the table.
 
         Few rows go into the log where the table wants that and has room there, unless without
-        `has_blocks`.
+        `has_blocks`; by default, unless the table is published. Its log shows no rows of the log,
+        and holds back what changes rows beside them.
         """
         self.check_listed()
+        if has_blocks is None:
+            has_blocks = not is_published(self.definition)
         storage = storage_at(self.definition.location)
         schema = self.schema if order is None else replace(self.schema, sort=order)
         files = write_rows(

@@ -22,7 +22,7 @@ from projections.store.memory import MemoryStore
 from projections.store.port import Row, RowReader, prefix_end
 from projections.store.rocks_store import RocksStore
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Increased whenever a form of the rows, or what is published of the same events, changes."""
 
 TABLE: Final = b"t"
@@ -31,6 +31,8 @@ LOG_OF_TABLE: Final = b"l"
 """The log of a table that is or was published."""
 FILE: Final = b"f"
 """A live file of a table."""
+SHOWN_FILE: Final = b"h"
+"""A file as readers see it, null if they do not, that is another one in the table."""
 CURSOR: Final = b"w"
 """How far the log of a table is written."""
 CHECKPOINTS: Final = b"c"
@@ -57,15 +59,23 @@ def number_in(key: bytes) -> int:
     return int.from_bytes(key[_TABLE_END:], "big")
 
 
-def file_row_key(table: int, file: FileKey) -> bytes:
+def file_row_key(table: int, file: FileKey, kind: bytes = FILE) -> bytes:
     """Return the key of a live file; no path has the character between path and vector."""
-    return row_key(FILE, table) + "\0".join(file).encode()
+    return row_key(kind, table) + "\0".join(file).encode()
 
 
 def live_file(key: bytes, row: bytes) -> tuple[FileKey, LiveFile]:
     """Return path, vector and the rest of a live file, which its row holds in two places."""
+    file, live = shown_file(key, row)
+    assert live is not None, "a live file has fields"
+    return file, live
+
+
+def shown_file(key: bytes, row: bytes) -> tuple[FileKey, LiveFile | None]:
+    """Return path, vector and the rest of a file as readers see it, None if they do not."""
     path, _, vector = key[_TABLE_END:].decode().partition("\0")
-    return (path, vector), LiveFile(*read_value(row))
+    fields = read_value(row)
+    return (path, vector), None if fields is None else LiveFile(*fields)
 
 
 def rows_below(rows: RowReader, kind: bytes, *numbers: int) -> Iterator[Row]:

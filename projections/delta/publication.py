@@ -30,16 +30,19 @@ from projections.delta.actions.schema_json import UnpublishableError
 from projections.delta.kept_rows import (
     FILE,
     LOG_OF_TABLE,
+    SHOWN_FILE,
     TABLE,
     file_row_key,
     live_file,
     row_key,
     rows_below,
+    shown_file,
     table_in,
 )
 from projections.delta.log.log_marks import LostVersions
 from projections.delta.published_log import DeltaVersion, Outcome, PublishedLog
 from projections.delta.table_state import CommittedVersion, PublishedState, reason_against
+from projections.delta.unshown import Unshown
 from projections.rows.applied import Applied
 from projections.rows.applying import apply
 from projections.rows.keys import reader_of, value_as_given
@@ -72,6 +75,9 @@ class Publication:
         for key, row in rows_below(rows, FILE):
             file, live = live_file(key, row)
             states[table_in(key)].live[file] = live
+        for key, row in rows_below(rows, SHOWN_FILE):
+            file, shown = shown_file(key, row)
+            states[table_in(key)].unshown.files[file] = shown
         return publication
 
     def reason_against(self, table: int, definition: TableDefinition) -> str:
@@ -121,7 +127,7 @@ class Publication:
         table, genesis = version.table, applied.state.genesis
         assert genesis is not None, f"table {table} comes before its ledger"
         if table not in self.logs:
-            state = PublishedState(table, {}, {}, {}, set(), [])
+            state = PublishedState(table, {}, {}, {}, set(), [], Unshown([]))
             log = PublishedLog(genesis.ledger, {}, {}, first=(version.version, 0))
             self.logs[table] = log.of(state)
         return self.logs[table].next(applied.tables[table].table.name, version)
@@ -134,13 +140,20 @@ class Publication:
         for key in log.state.changed:
             live = log.state.live.get(key)
             yield file_row_key(table, key), None if live is None else partial(value_as_given, live)
+        shown = log.state.unshown
+        for key in shown.touched:
+            row = partial(value_as_given, shown.files[key]) if key in shown.files else None
+            yield file_row_key(table, key, SHOWN_FILE), row
 
     def _dropped(self, table: int) -> Iterator[LateChange]:
         """Forget a table, and yield its rows."""
         yield row_key(TABLE, table), None
         yield row_key(LOG_OF_TABLE, table), None
-        for file in self.logs.pop(table).state.live:
+        state = self.logs.pop(table).state
+        for file in state.live:
             yield file_row_key(table, file), None
+        for file in state.unshown.files:
+            yield file_row_key(table, file, SHOWN_FILE), None
 
 
 read_state: Final = reader_of(PublishedState)

@@ -56,7 +56,10 @@ Outcome = DeltaVersion | StoppedTable | LostVersions
 
 
 class PublishedLog(Fields, dict=True):
-    """The log of one table while its property publishes it; `of` gives it the table's state."""
+    """The log of one table while its property publishes it; `of` gives it the table's state.
+
+    Readers of the newest version see the rows of version `shows`, in Delta's numbers.
+    """
 
     ledger: str
     protocol: Action
@@ -67,6 +70,7 @@ class PublishedLog(Fields, dict=True):
     is_on: bool = False
     is_stopped: bool = False
     is_waiting: bool = False
+    shows: int = 0
 
     def of(self, state: PublishedState) -> Self:
         """Return the log of a table."""
@@ -77,15 +81,27 @@ class PublishedLog(Fields, dict=True):
         """Return the next version of the log, or why it stops; None if it is not published.
 
         The version that ends the publication lets other writers in. A table that gets another
-        folder begins a log there.
+        folder begins a log there. While rows wait in the ledger's log a log neither begins nor
+        ends: its versions show what the one before showed.
         """
         actions = self.state.take(version)
+        outcome = self._next(name, version, actions)
+        if not isinstance(outcome, DeltaVersion):
+            self.state.show((), version.at)
+        return outcome
+
+    def _next(
+        self, name: str, version: CommittedVersion, actions: Sequence[Action]
+    ) -> Outcome | None:
         is_on, was_on = is_published(version.definition), self.is_on
+        is_held = self.state.shown is None and not self.state.reason
+        if is_held and not self.is_stopped:
+            return self._held(name, version) if was_on else None
         if self.is_stopped and self.is_waiting and is_on and self._is_readable(version):
             # It never began, so a log that begins here has no gap.
             self.is_stopped, was_on = False, False
-        is_moved = is_on and self.state.folder != self.folder
-        self.is_on, self.folder = is_on, self.state.folder
+        is_moved = is_on and self.state.folder != self.folder and not is_held
+        self.is_on, self.folder = is_on, self.folder if is_held else self.state.folder
         if not is_on and not was_on:
             self.is_stopped = False
             return None
@@ -103,7 +119,7 @@ class PublishedLog(Fields, dict=True):
                 reason = str(error)
         self.is_stopped = True
         self.is_waiting = not was_on
-        return StoppedTable(version.table, name, self._number(version), reason)
+        return StoppedTable(version.table, name, self._number(version.version), reason)
 
     def lost(self, name: str, cuts: Sequence[Cut]) -> LostVersions | None:
         """Return what cuts take from the log above its newest version, None if it is not on."""
@@ -117,19 +133,31 @@ class PublishedLog(Fields, dict=True):
         """Return whether a table is written anew, so that a log may begin."""
         has_removes = version.files is not None and bool(version.files.removes)
         state = self.state
-        return has_removes and not (
-            reason_against(version.definition) or state.reason or state.reason_against_files()
+        return (
+            has_removes
+            and state.shown is not None
+            and not (
+                reason_against(version.definition) or state.reason or state.reason_against_files()
+            )
         )
 
     @property
     def newest(self) -> int:
         """The Delta version of the newest version of the table, written or not."""
-        first = self.adopted.first if self.adopted is not None else 0
-        return self.state.version + first
+        return self._number(self.state.version)
 
-    def _number(self, version: CommittedVersion) -> int:
+    def _number(self, version: int) -> int:
         """Return the Delta version of a version: the same, unless an adopted log began later."""
-        return version.version + (self.adopted.first if self.adopted is not None else 0)
+        return version + (self.adopted.first if self.adopted is not None else 0)
+
+    def _held(self, name: str, version: CommittedVersion) -> DeltaVersion:
+        """Return a version after which readers see what they saw before."""
+        self.state.hold()
+        return self._version(name, version, (), has_checkpoint=self._is_due(version))
+
+    def _is_due(self, version: CommittedVersion) -> bool:
+        interval = checkpoint_interval(self.metadata)
+        return self.state.passes_lost or self._number(version.version) % interval == 0
 
     def _written(
         self,
@@ -143,22 +171,34 @@ class PublishedLog(Fields, dict=True):
         is_new = is_new or is_moved
         if is_new:
             self.adopted = adopted_as(version.definition)
-            self.first = self._number(version), version.at
+            self.first = self._number(version.version), version.at
         protocol, metadata, is_taken_back = self._described(version, is_new=is_new)
-        lines: list[Action] = [{"commitInfo": commit_info(self.ledger, version)}]
+        lines: list[Action] = []
         if is_new or protocol != self.protocol:
             lines.append({"protocol": protocol})
         if is_new or is_taken_back or metadata != self.metadata:
             lines.append({"metaData": metadata})
         self.protocol, self.metadata = protocol, metadata
-        lines += actions
-        data = "".join(f"{compact(line)}\n" for line in lines).encode()
+        assert self.state.shown is not None, "what is held back is not written"
+        self.shows = self._number(self.state.shown)
+        lines += self.state.show(actions, version.at)
         # The versions below are in the folder of an adopted table, but in no other folder.
         has_past = is_new and version.version > 0 and (self.adopted is None or is_moved)
-        number = self._number(version)
-        passes_lost = self.state.passes_lost and not is_new
-        is_due = passes_lost or number % checkpoint_interval(metadata) == 0
-        has_checkpoint = has_past if is_new else is_due
+        has_checkpoint = has_past if is_new else self._is_due(version)
+        return self._version(name, version, lines, is_new=is_new, has_checkpoint=has_checkpoint)
+
+    def _version(
+        self,
+        name: str,
+        version: CommittedVersion,
+        lines: Sequence[Action],
+        *,
+        is_new: bool = False,
+        has_checkpoint: bool,
+    ) -> DeltaVersion:
+        number = self._number(version.version)
+        shows = self.shows if self.shows != number else None
+        info = {"commitInfo": commit_info(self.ledger, version, shows)}
         return DeltaVersion(
             version.table,
             name,
@@ -166,10 +206,10 @@ class PublishedLog(Fields, dict=True):
             number,
             version.at,
             version.position,
-            data,
+            "".join(f"{compact(line)}\n" for line in (info, *lines)).encode(),
             is_new,
             self._log_state() if has_checkpoint else None,
-            passes_lost,
+            self.state.passes_lost and not is_new,
         )
 
     def _described(self, version: CommittedVersion, *, is_new: bool) -> tuple[Action, Action, bool]:
@@ -184,7 +224,8 @@ class PublishedLog(Fields, dict=True):
             state.protocol, version.definition, extra=extra, is_released=not self.is_on
         )["writerFeatures"]
         metadata, before = self.metadata, state.before
-        is_altered = version.definition is not before
+        was_altered = state.unshown.is_altered
+        is_altered = was_altered or version.definition is not before
         if is_new or is_altered or not set(self.protocol["writerFeatures"]) >= set(features):
             metadata = metadata_action(
                 version.definition,
@@ -200,7 +241,7 @@ class PublishedLog(Fields, dict=True):
         protocol = protocol_action(
             state.protocol, version.definition, extra=extra, is_released=not self.is_on
         )
-        is_taken_back = (
+        is_taken_back = was_altered or (
             is_altered and before is not None and left_out(before) != left_out(version.definition)
         )
         return protocol, metadata, is_taken_back
@@ -212,6 +253,6 @@ class PublishedLog(Fields, dict=True):
             self.metadata,
             sorted(state.apps.items()),
             sorted(state.domains.items()),
-            list(state.live.items()),
-            state.places(),
+            state.unshown.files_shown(state.live),
+            state.places(self.folder),
         )

@@ -1,6 +1,6 @@
 """The state of one table that its next published version depends on; a fold of its versions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import AppVersion, Domain, Protocol, TableDefinition
@@ -12,7 +12,7 @@ from ledger.definitions.locations import as_stored
 from ledger.delta.schema import partition_keys
 from ledger.iceberg.imports.report import ICEBERG_APPS
 from ledger.log.wire.file_extras import is_block
-from ledger.log.wire.file_list import FileList, RemoveFile
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile
 from ledger.log.wire.inline_vectors import loosened, with_rows
 from ledger.properties.column_mapping import is_published
 from ledger.properties.delta_readers import TYPE_CHANGES, WIDENING
@@ -32,9 +32,9 @@ from projections.delta.actions.schema_json import (
     layout_of,
     type_changes,
 )
+from projections.delta.unshown import Action, Unshown, is_plain
 from projections.rows.keys import Fields
 
-Action = Mapping[str, Any]
 EMPTY_LIST: Final = FileList()
 
 
@@ -85,7 +85,7 @@ class PublishedState(Fields, dict=True):
     Attributes:
         live: the files of the newest version.
         before: the definition of the version before.
-        changed: the files that the newest version removed or added.
+        changed: the files that the newest version removed or added, as they were before.
     """
 
     table: int
@@ -94,6 +94,7 @@ class PublishedState(Fields, dict=True):
     widened: dict[int, list[dict[str, str]]]
     features: set[str]
     eras: list[SchemaEra]
+    unshown: Unshown
     created_at: int = 0
     version: int = -1
     passes_lost: bool = False
@@ -107,14 +108,13 @@ class PublishedState(Fields, dict=True):
     def __post_init__(self) -> None:
         self.live: dict[FileKey, LiveFile] = {}
         self.before: TableDefinition | None = None
-        self.changed: dict[FileKey, None] = {}
+        self.changed: dict[FileKey, LiveFile | None] = {}
+        self._removes: dict[FileKey, Action] = {}
         # The vector of each live path that has one, made when the first mark needs it.
         self._vectors: dict[str, str] | None = None
-        # The live rows in the log, and some that were, from the first question about them on.
-        self._blocks: set[FileKey] | None = None
 
     def take(self, version: CommittedVersion) -> list[Action]:
-        """Apply the next version, and return its actions for files, domains and applications.
+        """Apply the next version, and return its actions for files.
 
         `reason` is set instead of raising an error: the table may not be published at all.
         """
@@ -122,31 +122,53 @@ class PublishedState(Fields, dict=True):
             self.created_at = version.at
         self.passes_lost = version.version > self.version + 1
         self.version = version.version
-        self.changed = {}
+        self.changed, self._removes, self.unshown.touched = {}, {}, {}
         try:
             self._define(version)
-            actions = [*self._progress(version), *self._change(version)]
+            self.unshown.progress += [(version.version, each) for each in self._progress(version)]
+            actions = self._change(version)
         except UnpublishableError as error:
             self.reason = self.reason or str(error)
             return []
-        if self._blocks is not None:
-            self._blocks.update(key for key in self.changed if is_block(key[0]))
+        is_same = self.before == self.definition and version.protocol is None
+        plain = is_same and version.files is not None and not self.passes_lost
+        self.unshown.take(
+            self.version,
+            self.changed,
+            self.live,
+            is_plain=plain and is_plain(version.files or EMPTY_LIST, is_again=version.is_again),
+        )
         return actions
+
+    @property
+    def shown(self) -> int | None:
+        """The version whose rows the files have, None if it is none; no reader finds others."""
+        return self.unshown.shown(self.version, self.live)
+
+    def hold(self) -> None:
+        """Let readers go on to see what they saw before the newest version."""
+        self.unshown.hold(self.changed, self._removes)
+        self.unshown.is_altered |= self.before != self.definition
+
+    def show(self, actions: Sequence[Action], at: int) -> list[Action]:
+        """Return the actions by which readers see the rows of `shown` from a time on.
+
+        `actions` are those of the newest version for files.
+        """
+        progress = self.unshown.pop_progress(self.shown)
+        for action in progress:
+            self._note_progress(action)
+        if self.unshown.files:
+            actions = [*self.unshown.changes(self.live, at, self.places())]
+        self.unshown.forget()
+        return [*progress, *actions]
 
     def reason_against_files(self) -> str:
         """Return why readers would not find the values of some live files, "" if they would."""
-        if self._blocks is None:
-            self._blocks = {key for key in self.live if is_block(key[0])}
-        self._blocks &= self.live.keys()
-        if self._blocks:
-            return (
-                f"version {self.version} has rows in the log, where Delta's readers do not find "
-                "them; write them into files, as OPTIMIZE does"
-            )
         unreadable = [each for each in self.eras if not each.is_readable]
         if not unreadable:
             return ""
-        used = {self._era_of(each) for each in self.live.values()}
+        used = {self._era_of(each) for key, each in self.live.items() if not is_block(key[0])}
         for era in reversed(unreadable):
             if era.first in used:
                 return (
@@ -190,18 +212,27 @@ class PublishedState(Fields, dict=True):
                 # The progress of an import is of the ledger alone; Delta's own paths are URIs.
                 self.is_imported = not app.startswith(ICEBERG_APPS)
                 continue
-            self.apps[app] = number, version.at
             yield {"txn": app_fields(app, number, version.at)}
         for domain in version.domains:
             self.features.add("domainMetadata")
-            if domain.removed:
-                self.domains.pop(domain.name, None)
-            else:
-                self.domains[domain.name] = domain.configuration
             yield {"domainMetadata": domain_fields(domain)}
 
+    def _note_progress(self, action: Action) -> None:
+        """Note an action of an application or a domain that readers see."""
+        if (txn := action.get("txn")) is not None:
+            self.apps[txn["appId"]] = txn["version"], txn["lastUpdated"]
+            return
+        domain = action["domainMetadata"]
+        if domain["removed"]:
+            self.domains.pop(domain["domain"], None)
+        else:
+            self.domains[domain["domain"]] = domain["configuration"]
+
     def _change(self, version: CommittedVersion) -> list[Action]:
-        """Change the live files, and return the actions; a file removed and added is added."""
+        """Change the live files, and return the actions; a file removed and added is added.
+
+        Rows in the log have none.
+        """
         if version.coarse:
             raise UnpublishableError(
                 f"version {version.version} changed rows without naming files; create the table "
@@ -212,8 +243,13 @@ class PublishedState(Fields, dict=True):
         marked = [self._marked(version, *each) for each in self._marks(version.files)]
         removes = [self._as_live(version.files, each) for each in version.files.removes]
         removes += [remove for remove, _ in marked]
-        gone = dict(self._removed(version, removes))
-        added = dict(self._added(version, version.files))
+        adds = version.files.adds
+        if self.unshown.hides((each.path, each.vector) for each in removes):
+            # Readers see these rows for the first time, wherever they were.
+            removes = [each._replace(data_change=True) for each in removes]
+            adds = [each._replace(data_change=True) for each in adds]
+        gone = self._removes = dict(self._removed(version, removes))
+        added = dict(self._added(version, adds))
         places = self.places()
         for key, live in (after for _, after in marked):
             added[key] = self._put(key, live, places)
@@ -221,11 +257,14 @@ class PublishedState(Fields, dict=True):
             for path, _ in gone:
                 self._vectors.pop(path, None)
             self._vectors.update(key for key in added if key[1])
-        if any("deletionVector" in action["remove"] for action in gone.values()):
+        out = [action for key, action in gone.items() if not is_block(key[0])]
+        into = [action for key, action in added.items() if not is_block(key[0])]
+        if any(
+            "deletionVector" in fields for action in (*out, *into) for fields in action.values()
+        ):
             self.features.add("deletionVectors")
-        if any("deletionVector" in action["add"] for action in added.values()):
-            self.features.add("deletionVectors")
-        return [*(action for key, action in gone.items() if key not in added), *added.values()]
+        kept = (key for key in gone if key not in added and not is_block(key[0]))
+        return [*(gone[key] for key in kept), *into]
 
     def _removed(
         self, version: CommittedVersion, removes: Iterable[RemoveFile]
@@ -234,17 +273,17 @@ class PublishedState(Fields, dict=True):
         places, keys = self.places(), partition_keys(version.definition)
         for removed in removes:
             key = removed.path, removed.vector
-            self.changed[key] = None
             live = self.live.pop(key, None)
+            self.changed.setdefault(key, live)
             fields = removed_fields(removed, live, version.at, keys, places)
             yield key, {"remove": places.placed(fields)}
 
     def _added(
-        self, version: CommittedVersion, files: FileList
+        self, version: CommittedVersion, adds: Iterable[AddFile]
     ) -> Iterator[tuple[FileKey, Action]]:
         """Put files in, and yield the actions."""
         places, keys = self.places(), partition_keys(version.definition)
-        for file in files.adds:
+        for file in adds:
             key = file.path, file.vector
             if not version.is_again or key in self.live:
                 fields = added_fields(file, keys, places)
@@ -252,7 +291,7 @@ class PublishedState(Fields, dict=True):
 
     def _put(self, key: FileKey, live: LiveFile, places: FilePlaces) -> Action:
         """Let a file be live from this version on, and return the action that says so."""
-        self.changed[key] = None
+        self.changed.setdefault(key, self.live.get(key))
         self.live[key] = live
         return {"add": places.placed(live.fields)}
 
@@ -295,11 +334,12 @@ class PublishedState(Fields, dict=True):
         after = LiveFile(version.version, {**fields, **more})
         return RemoveFile(key[0], vector=key[1]), ((key[0], vector.name), after)
 
-    def places(self) -> FilePlaces:
-        """Return how the log of the newest version names files."""
+    def places(self, folder: str = "") -> FilePlaces:
+        """Return how a log names files, by default that of the newest version."""
         assert self.definition is not None
         location = as_stored(self.definition.location)
-        return FilePlaces.of(location, self.folder or location, are_uris=self.is_imported)
+        place = folder or self.folder or location
+        return FilePlaces.of(location, place, are_uris=self.is_imported)
 
 
 def folder_of(definition: TableDefinition) -> str:

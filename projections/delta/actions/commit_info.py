@@ -9,8 +9,11 @@ from projections.delta.table_state import Action, CommittedVersion
 ENGINE: Final = "LakeLedger"
 
 
-def commit_info(ledger: str, version: CommittedVersion) -> Action:
-    """Return the commitInfo of a version, with what its writer noted."""
+def commit_info(ledger: str, version: CommittedVersion, shows: int | None = None) -> Action:
+    """Return the commitInfo of a version, with what its writer noted.
+
+    It names the version whose rows readers see, if that is another one.
+    """
     noted = notes(version.files.info) if version.files is not None else {}
     fields: dict[str, Any] = {
         "inCommitTimestamp": version.at,
@@ -29,6 +32,8 @@ def commit_info(ledger: str, version: CommittedVersion) -> Action:
         "txn": version.txn,
         "writeId": version.write_id,
     }
+    if shows is not None:
+        own["shows"] = shows
     rest = {key: each for key, each in noted.items() if key not in fields and key != "lakeledger"}
     return {**fields, "lakeledger": own, **rest}
 

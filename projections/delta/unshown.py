@@ -1,0 +1,168 @@
+"""What the published log of a table does not show yet, since rows of the table lie in the log.
+
+Readers of Delta find files alone. So a version is shown once the files have the rows of a version
+that the table had: of its own if no row lies in the log, else of the one before the oldest row
+there. The latter holds if the commits since then put rows into the log, or files together.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ledger.log.wire.file_extras import is_block
+from ledger.log.wire.file_list import FileList, RemoveFile
+from projections.delta.actions.file_actions import FileKey, FilePlaces, LiveFile, removed_fields
+from projections.rows.keys import Fields
+
+Action = Mapping[str, Any]
+
+
+class Unshown(Fields, dict=True):
+    """The changes of a table since the version that its log shows; `files` have rows of their own.
+
+    `progress` has the actions of applications and domains that wait, each with its version. The
+    files alone may have rows of version `settled`, and of none after it that left rows in the log.
+    With `is_altered` the definition is another one than shown.
+
+    Attributes:
+        files: the changed files as readers see them, None for one that they do not see.
+        touched: the files whose row changes.
+    """
+
+    progress: list[tuple[int, Action]]
+    settled: int = 0
+    is_altered: bool = False
+
+    def __post_init__(self) -> None:
+        self.files: dict[FileKey, LiveFile | None] = {}
+        self.touched: dict[FileKey, None] = {}
+        # The versions of the rows in the log, the oldest first, made when a version asks for them.
+        self._blocks: dict[FileKey, int] | None = None
+
+    def blocks_of(self, live: Mapping[FileKey, LiveFile]) -> dict[FileKey, int]:
+        """Return the versions of the rows of a table in the log; `live` is asked once."""
+        if self._blocks is None:
+            found = ((file.version, key) for key, file in live.items() if is_block(key[0]))
+            self._blocks = {key: version for version, key in sorted(found)}
+        return self._blocks
+
+    def take(
+        self,
+        version: int,
+        changed: Mapping[FileKey, LiveFile | None],
+        live: Mapping[FileKey, LiveFile],
+        *,
+        is_plain: bool,
+    ) -> None:
+        """Note what a version did; `is_plain` says that it only added or moved rows.
+
+        `changed` are the files that it changed, as they were before.
+        """
+        blocks = self.blocks_of(live)
+        for key, before in changed.items():
+            if not is_block(key[0]):
+                continue
+            blocks.pop(key, None)
+            if before is not None:
+                self.settled = max(self.settled, before.version)
+            if key in live:
+                blocks[key] = live[key].version
+        if not is_plain:
+            self.settled = version
+            self.progress = each_once(self.progress)
+
+    def shown(self, version: int, live: Mapping[FileKey, LiveFile]) -> int | None:
+        """Return the version whose rows the files have after a version, None if it is none."""
+        blocks = self.blocks_of(live)
+        if not blocks:
+            return version
+        before = next(iter(blocks.values())) - 1
+        return before if before >= self.settled else None
+
+    def hides(self, keys: Iterable[FileKey]) -> bool:
+        """Return whether readers do not see some files, or rows in the log, that are there."""
+        files = self.files
+        return any(is_block(key[0]) or files.get(key, key) is None for key in keys)
+
+    def hold(
+        self, changed: Mapping[FileKey, LiveFile | None], removes: Mapping[FileKey, Action]
+    ) -> None:
+        """Keep files as they are shown that a version changed.
+
+        A file that was removed has from then on the `dataChange` of its remove.
+        """
+        for key, before in changed.items():
+            if is_block(key[0]):
+                continue
+            shown = self.files.setdefault(key, before)
+            if shown is not None and key in removes:
+                more = {"dataChange": removes[key]["remove"]["dataChange"]}
+                self.files[key] = LiveFile(shown.version, {**shown.fields, **more})
+            self.touched[key] = None
+
+    def pop_progress(self, shown: int | None) -> list[Action]:
+        """Return the actions of applications and domains up to a version, each once."""
+        if shown is None:
+            return []
+        waiting = [(number, action) for number, action in self.progress if number > shown]
+        found = self.progress[: len(self.progress) - len(waiting)]
+        self.progress = waiting
+        return [action for _, action in each_once(found)]
+
+    def changes(
+        self, live: Mapping[FileKey, LiveFile], at: int, places: FilePlaces
+    ) -> Iterable[Action]:
+        """Yield the actions after which readers see all live files, at a time."""
+        for key in sorted(self.files):
+            before = self.files[key]
+            if before is not None and key not in live:
+                is_change = before.fields["dataChange"]
+                gone = RemoveFile(key[0], data_change=is_change)
+                yield {"remove": places.placed(removed_fields(gone, before, at, (), places))}
+        for key in sorted(self.files):
+            before, after = self.files[key], live.get(key)
+            if after is not None and (before is None or is_other(before, after)):
+                yield {"add": places.placed(after.fields)}
+
+    def files_shown(self, live: Mapping[FileKey, LiveFile]) -> list[tuple[FileKey, LiveFile]]:
+        """Return the files that readers see."""
+        found = {key: file for key, file in live.items() if not is_block(key[0])}
+        for key, before in self.files.items():
+            found.pop(key, None)
+            if before is not None:
+                found[key] = before
+        return list(found.items())
+
+    def forget(self) -> None:
+        """Let no file wait."""
+        self.touched.update(dict.fromkeys(self.files))
+        self.files.clear()
+        self.is_altered = False
+
+
+def each_once(progress: list[tuple[int, Action]]) -> list[tuple[int, Action]]:
+    """Return the last action of each application and domain, if several versions have some."""
+    if len({number for number, _ in progress}) < 2:  # noqa: PLR2004 - several
+        return progress
+    last = {subject_of(action): (number, action) for number, action in progress}
+    return sorted(last.values(), key=lambda waiting: waiting[0])
+
+
+def is_plain(files: FileList, *, is_again: bool) -> bool:
+    """Return whether a commit only put rows into the log, or rows of files into other files."""
+    if files.marks:
+        return False
+    if not files.removes and not is_again:
+        return all(is_block(file.path) for file in files.adds)
+    has_blocks = any(is_block(file.path) for file in files.adds)
+    return not has_blocks and not any(file.data_change for file in (*files.adds, *files.removes))
+
+
+def is_other(one: LiveFile, other: LiveFile) -> bool:
+    """Return whether readers see two states of a file differently."""
+    return {**one.fields, "dataChange": True} != {**other.fields, "dataChange": True}
+
+
+def subject_of(action: Action) -> tuple[str, str]:
+    """Return what an action of an application or a domain is about."""
+    ((kind, fields),) = action.items()
+    return kind, fields["appId"] if kind == "txn" else fields["domain"]
