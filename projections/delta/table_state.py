@@ -159,6 +159,7 @@ class PublishedState(Fields, dict=True):
         for action in progress:
             self._note_progress(action)
         if self.unshown.files:
+            self.hold()
             actions = [*self.unshown.changes(self.live, at, self.places())]
         self.unshown.forget()
         return [*progress, *actions]

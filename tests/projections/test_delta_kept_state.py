@@ -1,6 +1,7 @@
 """The kept state of a publisher: a restart costs what is new, and no byte depends on the state."""
 
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 from threading import Event as Signal
 from typing import Any
@@ -24,7 +25,6 @@ from projections.store.batch import LateChange
 from projections.store.memory import MemoryStore
 from projections.store.rocks_store import RocksStore
 from tests.core.histories import Step
-from tests.driver import Driver
 from tests.projections.filing import commit, filings
 from tests.projections.followed import PATIENT
 from tests.projections.published import outcomes, played, published
@@ -182,7 +182,7 @@ def test_refused_versions_wait_in_the_rows(lake: Lake, tmp_path: Path) -> None:
     assert undisturbed(lake, tmp_path)
 
 
-def outcomes_in_parts(driver: Driver, cuts: set[int]) -> list[Any]:
+def outcomes_in_parts(log: MemoryLog, cuts: Collection[int]) -> list[Any]:
     """Return what publications make of a log, of which a new one starts after each cut."""
     store, found = MemoryStore(), list[Any]()
 
@@ -194,15 +194,15 @@ def outcomes_in_parts(driver: Driver, cuts: set[int]) -> list[Any]:
             found.extend(map(plain, outcomes))
             return rows
 
-        return Fold.load(store, driver.log, rows_of=rows_of)
+        return Fold.load(store, log, rows_of=rows_of)
 
-    fold = loaded()
-    for number, record in enumerate(driver.records):
+    fold, records = loaded(), log.topics[Topic.EVENTS].records
+    for number, record in enumerate(records):
         fold.feed([record])
         if number in cuts:
             fold.store_checkpoint()
             fold = loaded()
-            fold.feed(driver.records[fold.offset : number + 1])
+            fold.feed(records[fold.offset : number + 1])
     return found
 
 
@@ -211,7 +211,9 @@ def outcomes_in_parts(driver: Driver, cuts: set[int]) -> list[Any]:
 def test_rows_loaded_anywhere_make_the_same_versions(history: list[Step], cuts: set[int]) -> None:
     writers = played(history)
 
-    assert outcomes_in_parts(writers, cuts) == [plain(each) for each in outcomes(writers.events)]
+    assert outcomes_in_parts(writers.log, cuts) == [
+        plain(each) for each in outcomes(writers.events)
+    ]
 
 
 def plain(outcome: Outcome) -> Any:

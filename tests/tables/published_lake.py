@@ -101,11 +101,11 @@ class PublishedLake:
         """Compare every noted version with what the readers show; return how many there are."""
         for each in self.shown.values():
             for name in readers:
-                self._check(name, each)
+                self.compare(name, each)
             assert len(partitions(each.folder, each.version)) == len(each.files)
         return len(self.shown)
 
-    def _check(self, name: str, shown: Shown) -> None:
+    def compare(self, name: str, shown: Shown) -> None:
         """Compare what one reader shows of a version: rows, names, types, and what may be NULL."""
         if name in shown.refusals and shown.files:
             with pytest.raises(Exception, match=shown.refusals[name]):
