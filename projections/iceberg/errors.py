@@ -18,6 +18,10 @@ class IcebergRefusal(Exception):  # noqa: N818 - the protocol calls it no error
         self.code, self.kind = code, kind
 
 
+class RowsInLogError(IcebergRefusal):
+    """A table has rows in the log, which readers of Iceberg do not find; its flush helps."""
+
+
 def bad_request(message: str) -> IcebergRefusal:
     """Return the refusal of a request that no state allows."""
     return IcebergRefusal(400, "BadRequestException", message)

@@ -22,7 +22,14 @@ from projections.iceberg.commits.repeats import IN_FLIGHT, is_done, snapshots_of
 from projections.iceberg.commits.requirements import check_requirements
 from projections.iceberg.commits.table_changes import TableChange
 from projections.iceberg.commits.table_state import TableAsServed, TablesAsServed
-from projections.iceberg.errors import UNKNOWN, IcebergRefusal, bad_request, commit_failed
+from projections.iceberg.errors import (
+    UNKNOWN,
+    IcebergRefusal,
+    RowsInLogError,
+    bad_request,
+    commit_failed,
+)
+from projections.iceberg.flushing import flush
 from projections.iceberg.names import names_of, table_name
 
 ATTEMPTS: Final = 3
@@ -33,13 +40,19 @@ STRONGEST: Final = "serializable"
 def commit(ledger: Ledger, served: TablesAsServed, changes: Sequence[TableChange]) -> None:
     """Execute the changes of one or more tables together, or none of them.
 
-    A commit that was executed before is not executed again. Raises IcebergRefusal.
+    A commit that was executed before is not executed again. Rows of the tables that lie in the log
+    go into files before. Raises IcebergRefusal.
     """
     check_tables(changes)
     with IN_FLIGHT.turn(snapshots_of(ledger.id, changes)):
         for left in reversed(range(ATTEMPTS)):
+            attempt = CommitAttempt(ledger, served, changes)
             try:
-                CommitAttempt(ledger, served, changes).execute()
+                attempt.execute()
+            except RowsInLogError as error:
+                if not left:
+                    raise commit_failed(f"{error}. Some came again at each attempt") from error
+                attempt.flush()
             except SnapshotTooOldError as error:
                 # The plan was older than the history that the ledger keeps: another one may not be.
                 if not left:
@@ -65,6 +78,11 @@ class CommitAttempt:
     ) -> None:
         self._ledger, self._served, self._changes = ledger, served, changes
         self._places: list[VectorPlaces] = []
+
+    def flush(self) -> None:
+        """Put rows of the tables that lie in the log into files."""
+        reads = self._ledger.reads()
+        flush(self._ledger, reads, [row for row in self._rows(reads) if row is not None])
 
     def execute(self) -> None:
         """Execute the commit, unless it was executed before; raises IcebergRefusal.

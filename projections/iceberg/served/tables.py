@@ -8,8 +8,9 @@ from typing import Final
 from ledger.errors import FilesUnknownError
 from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.reading import check_listed
-from projections.iceberg.errors import bad_request, no_table
+from projections.iceberg.errors import RowsInLogError, bad_request, no_table
 from projections.iceberg.served.folding import LostStateError, TableFold
+from projections.iceberg.served.live_files import IN_LOG
 from projections.iceberg.served.metadata.folder import MetadataFolder
 from projections.iceberg.served.rendering import Rendering
 from projections.iceberg.served.table import ServedTable, refusals
@@ -44,7 +45,8 @@ class ServedTables:
         """Return a table as of a position, or as of now.
 
         Raises IcebergRefusal for a table that was not there, and for one that Iceberg's readers
-        cannot read; it names what helps. Raises ReaderBehindError for a position not applied yet.
+        cannot read; it names what helps, and is RowsInLogError if a flush does. Raises
+        ReaderBehindError for a position not applied yet.
         """
         reads = self._reads()
         place = reads.position() if position is None else position
@@ -75,7 +77,10 @@ class ServedTables:
                 lock=kept.lock,
             )
         if table.problem:
-            raise bad_request(f"Iceberg's readers cannot read table {row.name}: {table.problem}")
+            why = f"Iceberg's readers cannot read table {row.name}: {table.problem}"
+            if table.problem == IN_LOG:
+                raise RowsInLogError(400, "BadRequestException", why)
+            raise bad_request(why)
         return table
 
     def folder(self, location: str) -> MetadataFolder:

@@ -7,19 +7,31 @@ of the log: a follower may start later, or make its rows anew.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
+from time import monotonic
 from typing import Final, NamedTuple, Protocol
 
 from ledger.client import Ledger
-from ledger.errors import LogError, LogRewrittenError, LogUnavailableError, ReaderBehindError
-from ledger.reads.port import Reads
+from ledger.errors import (
+    AccessDeniedError,
+    ConflictError,
+    LogError,
+    LogRewrittenError,
+    LogUnavailableError,
+    ReaderBehindError,
+)
+from ledger.reads.port import Reads, TableRow
 from projections.errors import StoreError
-from projections.iceberg.errors import IcebergRefusal, bad_request
+from projections.iceberg.errors import IcebergRefusal, RowsInLogError, bad_request
+from projections.iceberg.flushing import flush
 from projections.web.iceberg.catalog import SeenCatalog
 from projections.web.iceberg.clients import USERS_MAX, UserLedgers
-from projections.web.iceberg.ports import ShownTables, TableCommits
+from projections.web.iceberg.ports import ShownTable, ShownTables, TableCommits
 
 WAIT_MS: Final = 10_000
 PIN_WAIT_MS: Final = 2_000
+FLUSHES: Final = 3
+FLUSH_S: Final = 10.0
+"""So often, and so long, a load of a table puts its rows of the log into files."""
 BROKEN: Final = (StoreError, LogRewrittenError, LogError)
 DIGITS_MAX: Final = 18
 
@@ -66,7 +78,7 @@ class IcebergLake:
         self.catalog, self.places = catalog, places
         self._source = source
         self._parts: LakeParts | None = None
-        self._turn = Lock()
+        self._turn, self._flushing = Lock(), Lock()
         self._ledgers = UserLedgers(
             lambda user: source.connect(self.parts().reads, user), users_max
         )
@@ -128,6 +140,33 @@ class IcebergLake:
             if not isinstance(problem, LogUnavailableError) and met is self._parts:
                 self.leave()
             raise
+
+    def table(self, row: TableRow) -> ShownTable:
+        """Return a table as Iceberg shows it now, with its rows of the log in files.
+
+        The catalog itself flushes it, since no row changes. Raises RowsInLogError, with a status
+        that clients try again, if such rows come again and again; and if it may not write.
+        """
+        tables, until_s = self.parts().tables, monotonic() + FLUSH_S
+        position, left = None, FLUSHES
+        while True:
+            try:
+                return tables.table(row, position)
+            except RowsInLogError as problem:
+                if not left or monotonic() >= until_s:
+                    why = f"{problem}. Some came again at each of {FLUSHES - left} flushes"
+                    raise RowsInLogError(503, "ServiceUnavailableException", why) from problem
+                position, left = self._flush(row, problem), left - 1
+
+    def _flush(self, row: TableRow, problem: RowsInLogError) -> int | None:
+        """Put rows of the log into files, and return as of when they are there, None if unknown."""
+        try:
+            with self._flushing, self.client(None) as ledger:
+                return flush(ledger, self.reads(), [row])
+        except AccessDeniedError:
+            raise problem from None
+        except ConflictError:
+            return None
 
     def position(self) -> int:
         """Return the position of the rows."""

@@ -7,7 +7,13 @@ from typing import Final
 
 from ledger.errors import ReaderBehindError
 from projections.iceberg.commits.given_json import Given, text_in
-from projections.iceberg.errors import IcebergRefusal, already_there, bad_request, outcome_unknown
+from projections.iceberg.errors import (
+    IcebergRefusal,
+    RowsInLogError,
+    already_there,
+    bad_request,
+    outcome_unknown,
+)
 from projections.iceberg.names import TableIdentifier, table_name
 from projections.web.iceberg.bodies import changes_in, identifier_in
 from projections.web.iceberg.namespaces import BODY, check_outer, page_of
@@ -64,14 +70,15 @@ def commit_table(visit: Visit) -> Reply:
 def after_change(table: Callable[[], ShownTable]) -> Reply:
     """Return the metadata of a table after a change, whose outcome is unknown without it.
 
-    Rows that are behind are waited for: some clients delete their files at an unknown outcome.
+    Rows that are behind are waited for, and rows of the log that come again and again: some clients
+    delete their files at an unknown outcome.
     """
     until_s = monotonic() + SHOWN_S
     try:
         while True:
             try:
                 return loaded(table(), ALL)
-            except ReaderBehindError:
+            except (ReaderBehindError, RowsInLogError):
                 if monotonic() >= until_s:
                     raise
     except Exception as problem:
@@ -145,7 +152,7 @@ def register_table(visit: Visit) -> Reply:
     with visit.lake.client(visit.user) as ledger:
         commits = visit.lake.parts().commits
         row = commits.register(ledger, name, visit.form, visit.lake.places)
-    return after_change(lambda: visit.lake.parts().tables.table(row))
+    return after_change(lambda: visit.lake.table(row))
 
 
 def snapshots_in(text: str) -> Snapshots:
@@ -160,6 +167,8 @@ def snapshots_in(text: str) -> Snapshots:
 def shown(visit: Visit) -> ShownTable:
     """Return the table in a path as Iceberg shows it."""
     row = visit.seen.table(visit.table)
+    if visit.position is None:
+        return visit.lake.table(row)
     return visit.lake.parts().tables.table(row, visit.position)
 
 
