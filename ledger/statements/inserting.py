@@ -38,7 +38,9 @@ def insert(table: StatementTable, rows: Any, *, evolve: bool = False) -> Changed
         insert_into_folders(table, counted)
     else:
         changed = ChangedFiles(table)
-        changed.note_added(table.write(counted, placing=changed.placing, has_blocks=True), WRITE)
+        # The log of a published table begins with a version that has no rows in the ledger's log.
+        may = None if table.row.version < 0 else True
+        changed.note_added(table.write(counted, placing=changed.placing, has_blocks=may), WRITE)
     return table.counted(ChangedRows(inserted=counted.count))
 
 

@@ -108,6 +108,8 @@ class LogOwner(NamedTuple):
                 f"{before.stopped}"
             )
         self.ledger.alter_table(row, unset=[PUBLISH, ADOPTED])
+        # The log ends once its readers find every row.
+        self.ledger.run(lambda txn: txn.flush(row.table))
         return self._written(row)
 
     def _adoptable(self, row: TableRow) -> Path:

@@ -86,7 +86,6 @@ def test_the_bounds_of_a_block(
         {"lakeledger.inline": "yes"},
         {"lakeledger.inline": "0"},
         {"lakeledger.inline": "262145"},
-        {"lakeledger.inline": "on", "lakeledger.publish": "delta"},
         {"lakeledger.inline": "on", "lakeledger.statistics.skip": "name"},
         {"lakeledger.inline.encrypted": "true"},
         {"lakeledger.inline": "off", "lakeledger.inline.encrypted": "true"},
