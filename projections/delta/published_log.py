@@ -58,7 +58,8 @@ Outcome = DeltaVersion | StoppedTable | LostVersions
 class PublishedLog(Fields, dict=True):
     """The log of one table while its property publishes it; `of` gives it the table's state.
 
-    Readers of the newest version see the rows of version `shows`, in Delta's numbers.
+    Readers of the newest version see the rows of version `shows`, in Delta's numbers. Other rows
+    wait for them since the time `waits_since`, 0 if none do.
     """
 
     ledger: str
@@ -71,6 +72,7 @@ class PublishedLog(Fields, dict=True):
     is_stopped: bool = False
     is_waiting: bool = False
     shows: int = 0
+    waits_since: int = 0
 
     def of(self, state: PublishedState) -> Self:
         """Return the log of a table."""
@@ -180,7 +182,9 @@ class PublishedLog(Fields, dict=True):
             lines.append({"metaData": metadata})
         self.protocol, self.metadata = protocol, metadata
         assert self.state.shown is not None, "what is held back is not written"
-        self.shows = self._number(self.state.shown)
+        shows = self._number(self.state.shown)
+        self.waits_since = self.waits_since if shows == self.shows else 0
+        self.shows = shows
         lines += self.state.show(actions, version.at)
         # The versions below are in the folder of an adopted table, but in no other folder.
         has_past = is_new and version.version > 0 and (self.adopted is None or is_moved)
@@ -198,6 +202,7 @@ class PublishedLog(Fields, dict=True):
     ) -> DeltaVersion:
         number = self._number(version.version)
         shows = self.shows if self.shows != number else None
+        self.waits_since = 0 if shows is None else self.waits_since or version.at
         info = {"commitInfo": commit_info(self.ledger, version, shows)}
         return DeltaVersion(
             version.table,

@@ -127,6 +127,12 @@ class DeltaPublisher:
         """Return how many tables are published now; any thread may call."""
         return sum(log.is_on for log in list(self._publication.logs.values()))
 
+    def waiting_ms(self) -> int:
+        """Return for how long rows in the log wait for readers, 0 for none; any thread may call."""
+        logs = list(self._publication.logs.values())
+        since = [log.waits_since for log in logs if log.is_on and log.waits_since]
+        return max(0, self._clock.now_ms() - min(since)) if since else 0
+
     def stopped_now(self) -> list[StoppedStatus]:
         """Return the tables that should go on and do not; any thread may call."""
         found = []

@@ -89,6 +89,14 @@ def test_rows_of_the_log_wait_for_their_flush(lake: PublishedLake) -> None:
     assert [each["add"]["dataChange"] for each in actions(lake) if "add" in each] == [True]
 
 
+def test_the_publisher_says_for_how_long_rows_wait(lake: PublishedLake) -> None:
+    lake.publish()
+    assert lake.publisher.waiting_ms() > 0
+    flush(lake)
+    lake.publish()
+    assert lake.publisher.waiting_ms() == 0
+
+
 def test_a_flush_beside_appends_shows_the_state_before_the_rows_that_are_left(
     lake: PublishedLake,
 ) -> None:

@@ -64,7 +64,7 @@ def test_the_status_has_position_lag_and_stopped_tables(lake: Lake) -> None:
     reason = stopped.reason
     assert stopped == StoppedStatus(lake.table, "t", version=0, behind=3, reason=reason)
     assert version_file(1) in reason
-    assert found._replace(stopped=()) == (lake.head.position, True, 0, 0, 3, 2, 2, ())
+    assert found._replace(stopped=()) == (lake.head.position, True, 0, 0, 3, 2, 2, (), 0)
     position = lake.head.position
     assert said == f"2 tables, at position {position}, lag 0 ms; t stopped before version 0"
     assert fields["stopped"][0]["name"] == "t"
@@ -87,6 +87,7 @@ def test_a_table_that_stopped_is_named_and_does_not_make_the_publisher_unready(l
         "lag_versions": 3,
         "lag_positions": 0,
         "lag_seconds": 0,
+        "waiting_seconds": 0,
         "tables": 2,
         "stopped_tables": 1,
         "retried_tables": 0,

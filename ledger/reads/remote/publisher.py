@@ -27,7 +27,7 @@ class PublisherStatus(NamedTuple):
     The lag is None if unknown: in records of the log, and in ms since its last event, 0 at the end
     of the log. `lag_versions` are the versions of published tables, of the events read, that no log
     has. `tables` are published, of which the `stopped` ones go no further. `written` versions were
-    not there before.
+    not there before. Rows in the log wait `waiting_ms` for readers of published logs, 0 if none do.
     """
 
     position: int
@@ -38,6 +38,7 @@ class PublisherStatus(NamedTuple):
     tables: int
     written: int
     stopped: Sequence[StoppedStatus]
+    waiting_ms: int = 0
 
 
 class HttpPublisher(HttpQuestions):

@@ -62,6 +62,7 @@ def status_of(publisher: DeltaPublisher) -> PublisherStatus:
         publisher.published(),
         publisher.written,
         stopped,
+        publisher.waiting_ms(),
     )
 
 
@@ -95,6 +96,8 @@ def measures(publisher: DeltaPublisher, lag: Lag | None) -> Iterator[Metric]:
         yield gauge("publisher_lag_positions", "Records of the log not read", lag.records)
         behind_s = lag.behind_ms / 1000
         yield gauge("publisher_lag_seconds", "For how long records have been unread", behind_s)
+    waiting_s = publisher.waiting_ms() / 1000
+    yield gauge("publisher_waiting_seconds", "For how long rows wait for readers", waiting_s)
     yield gauge("publisher_tables", "Tables that are published", publisher.published())
     yield gauge("publisher_stopped_tables", "Published tables that stopped", len(stopped))
     retried = sum(each.is_retried for each in stopped)
