@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 from ledger.core.state.domain import Cut
 from ledger.properties.column_mapping import is_published
 from projections.delta.actions.commit_info import commit_info
+from projections.delta.actions.file_actions import Action
 from projections.delta.actions.log_state import LogState, checkpoint_interval
 from projections.delta.actions.metadata_action import (
     TIMESTAMPS,
@@ -18,7 +19,7 @@ from projections.delta.actions.metadata_action import (
 from projections.delta.actions.protocol_action import COMMIT_TIMES, protocol_action
 from projections.delta.actions.schema_json import UnpublishableError, compact
 from projections.delta.log.log_marks import LostVersions
-from projections.delta.table_state import Action, CommittedVersion, PublishedState, reason_against
+from projections.delta.table_state import CommittedVersion, PublishedState, reason_against
 from projections.rows.keys import Fields
 
 

@@ -17,6 +17,7 @@ from ledger.log.wire.inline_vectors import loosened, with_rows
 from ledger.properties.column_mapping import is_published
 from ledger.properties.delta_readers import TYPE_CHANGES, WIDENING
 from projections.delta.actions.file_actions import (
+    Action,
     FileKey,
     FilePlaces,
     LiveFile,
@@ -32,7 +33,7 @@ from projections.delta.actions.schema_json import (
     layout_of,
     type_changes,
 )
-from projections.delta.unshown import Action, Unshown, is_plain
+from projections.delta.unshown import Unshown, is_plain
 from projections.rows.keys import Fields
 
 EMPTY_LIST: Final = FileList()

@@ -6,14 +6,17 @@ there. The latter holds if the commits since then put rows into the log, or file
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ledger.log.wire.file_extras import is_block
 from ledger.log.wire.file_list import FileList, RemoveFile
-from projections.delta.actions.file_actions import FileKey, FilePlaces, LiveFile, removed_fields
+from projections.delta.actions.file_actions import (
+    Action,
+    FileKey,
+    FilePlaces,
+    LiveFile,
+    removed_fields,
+)
 from projections.rows.keys import Fields
-
-Action = Mapping[str, Any]
 
 
 class Unshown(Fields, dict=True):
@@ -153,8 +156,8 @@ def is_plain(files: FileList, *, is_again: bool) -> bool:
         return False
     if not files.removes and not is_again:
         return all(is_block(file.path) for file in files.adds)
-    has_blocks = any(is_block(file.path) for file in files.adds)
-    return not has_blocks and not any(file.data_change for file in (*files.adds, *files.removes))
+    changes = any(file.data_change or is_block(file.path) for file in files.adds)
+    return not changes and not any(file.data_change for file in files.removes)
 
 
 def is_other(one: LiveFile, other: LiveFile) -> bool:

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import parquet
 
+from projections.delta.actions.file_actions import Action
 from projections.delta.actions.schema_json import compact
-from projections.delta.table_state import Action
 
 TEXTS: Final = pa.map_(pa.string(), pa.string())
 VECTOR: Final = pa.struct(

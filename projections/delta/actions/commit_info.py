@@ -4,7 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from projections.delta.table_state import Action, CommittedVersion
+from projections.delta.actions.file_actions import Action
+from projections.delta.table_state import CommittedVersion
 
 ENGINE: Final = "LakeLedger"
 

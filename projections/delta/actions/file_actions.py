@@ -12,6 +12,9 @@ from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.file_list import AddFile, RemoveFile
 from projections.delta.actions.schema_json import UnpublishableError
 
+Action = Mapping[str, Any]
+"""An action of Delta's log, below its kind."""
+
 FileKey = tuple[str, str]
 """The path of a file as the ledger has it, and the id of its deletion vector."""
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from projections.delta.actions.file_actions import FileKey, FilePlaces, LiveFile
-from projections.delta.table_state import Action, app_fields
+from projections.delta.actions.file_actions import Action, FileKey, FilePlaces, LiveFile
+from projections.delta.table_state import app_fields
 
 INTERVAL: Final = "delta.checkpointInterval"
 INTERVAL_DEFAULT: Final = 100

@@ -5,13 +5,15 @@ then sent in one round trip, if it fits one record. Any other commit takes a txn
 changed before its open, it is planned again as the txn sees it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.errors import SnapshotTooOldError
 from ledger.reads.port import Reads, TableRow
+from ledger.session.receipt import Receipt
 from ledger.transaction.transaction import Transaction
 from projections.iceberg.commits.creating import create, location_for, make_folders
 from projections.iceberg.commits.files.new_files import VectorPlaces
@@ -29,7 +31,6 @@ from projections.iceberg.errors import (
     bad_request,
     commit_failed,
 )
-from projections.iceberg.flushing import flush
 from projections.iceberg.names import names_of, table_name
 
 ATTEMPTS: Final = 3
@@ -59,6 +60,19 @@ def commit(ledger: Ledger, served: TablesAsServed, changes: Sequence[TableChange
                     raise commit_failed(str(error)) from error
             else:
                 return
+
+
+def flush(ledger: Ledger, reads: Reads, rows: Iterable[TableRow]) -> int | None:
+    """Put the rows of tables that lie in the log into files, where readers of Iceberg find them.
+
+    Return the position as of which those are there, None if no such row is known.
+    """
+    receipts: list[Receipt] = []
+    for row in rows:
+        if reads.blocks(row.table):
+            flushing = partial(Transaction.flush, table=row.table)
+            ledger.run(flushing, ATTEMPTS, on_commit=receipts.append)
+    return receipts[-1].position if receipts else None
 
 
 def check_tables(changes: Sequence[TableChange]) -> None:

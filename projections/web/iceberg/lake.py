@@ -21,8 +21,8 @@ from ledger.errors import (
 )
 from ledger.reads.port import Reads, TableRow
 from projections.errors import StoreError
+from projections.iceberg.commits.commits import flush
 from projections.iceberg.errors import IcebergRefusal, RowsInLogError, bad_request
-from projections.iceberg.flushing import flush
 from projections.web.iceberg.catalog import SeenCatalog
 from projections.web.iceberg.clients import USERS_MAX, UserLedgers
 from projections.web.iceberg.ports import ShownTable, ShownTables, TableCommits

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -69,8 +69,7 @@ class RacedSource(MemorySource):
 
     def connect(self, reads: Reads, user: str | None) -> Ledger:
         ledger = super().connect(reads, user)
-        raced: Any = RacedLedger(ledger, lambda: append(self._others), self._races)
-        return raced
+        return cast(Ledger, RacedLedger(ledger, lambda: append(self._others), self._races))
 
 
 class DeniedSource(MemorySource):
