@@ -4,6 +4,7 @@ Its rows and its clients are connected when they are needed, and anew after an e
 of the log: a follower may start later, or make its rows anew.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
@@ -79,6 +80,7 @@ class IcebergLake:
         self._source = source
         self._parts: LakeParts | None = None
         self._turn, self._flushing = Lock(), Lock()
+        self._flushed: dict[int, deque[int]] = {}
         self._ledgers = UserLedgers(
             lambda user: source.connect(self.parts().reads, user), users_max
         )
@@ -162,11 +164,21 @@ class IcebergLake:
         """Put rows of the log into files, and return as of when they are there, None if unknown."""
         try:
             with self._flushing, self.client(None) as ledger:
-                return flush(ledger, self.reads(), [row])
+                position = flush(ledger, self.reads(), [row])
+                if position is not None:
+                    self._flushed.setdefault(row.table, deque(maxlen=FLUSHES)).append(position)
+                return position
         except AccessDeniedError:
             raise problem from None
         except ConflictError:
             return None
+
+    def flushed(self, row: TableRow) -> Sequence[int]:
+        """Return as of which positions loads showed a table after its last flushes, newest first.
+
+        Snapshots from then are in no later metadata, if rows came into the log meanwhile.
+        """
+        return tuple(reversed(self._flushed.get(row.table, ())))
 
     def position(self) -> int:
         """Return the position of the rows."""

@@ -1,6 +1,7 @@
 """Answers about tables: what is there, its metadata, and every change of it."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
 from typing import Final
@@ -133,7 +134,12 @@ def report_metrics(visit: Visit) -> Reply:
 
 
 def plan_table(visit: Visit) -> Reply:
-    """Return the files that a scan of a table reads."""
+    """Return the files that a scan of a table reads, also of a snapshot before its last flush."""
+    row, lake = visit.seen.table(visit.table), visit.lake
+    is_named = visit.position is None and visit.form.get("snapshot-id") is not None
+    for position in lake.flushed(row) if is_named else ():
+        with suppress(IcebergRefusal):
+            return Reply(form=lake.parts().tables.table(row, position).plan(visit.form))
     return Reply(form=shown(visit).plan(visit.form))
 
 

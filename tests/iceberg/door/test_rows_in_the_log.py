@@ -147,6 +147,17 @@ def test_a_client_writes_to_a_table_with_rows_in_the_log(filled: Door) -> None:
     assert sorted(found) == [2, 2, 2, 3]
 
 
+def test_a_scan_of_a_loaded_snapshot_is_planned_after_later_appends(filled: Door) -> None:
+    first = filled.ask(TABLE).form["metadata"]["current-snapshot-id"]
+    append(filled.ledger)
+    second = filled.ask(TABLE).form["metadata"]["current-snapshot-id"]
+    append(filled.ledger)
+    for snapshot, files in ((first, 1), (second, 2)):
+        plan = filled.post(f"{TABLE}/plan", {"snapshot-id": snapshot})
+        assert len(plan.form["file-scan-tasks"]) == files
+    assert blocks(filled.ledger) == 1
+
+
 def test_a_commit_is_refused_as_a_conflict_while_rows_come_again_and_again(
     filled: Door, memory: InMemoryLedger, tmp_path: Path
 ) -> None:
