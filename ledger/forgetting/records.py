@@ -31,7 +31,7 @@ FILE_ROWS: Final = b"dl"
 """
 
 TABLE_ROWS: Final = b"AbBcDdEFGIjJlLmNoOpRSuvwWy"
-PUBLISHED_ROWS: Final = b"cfhlotw"
+PUBLISHED_ROWS: Final = b"cfhloptw"
 """The first bytes of keys of rows that belong to the table whose number follows."""
 
 NUMBER_END: Final = 9

@@ -30,16 +30,19 @@ from projections.delta.actions.schema_json import UnpublishableError
 from projections.delta.kept_rows import (
     FILE,
     LOG_OF_TABLE,
+    PAST,
     SHOWN_FILE,
     TABLE,
     file_row_key,
     live_file,
+    number_in,
     row_key,
     rows_below,
     shown_file,
     table_in,
 )
 from projections.delta.log.log_marks import LostVersions
+from projections.delta.past_files import PastFiles, read_past
 from projections.delta.published_log import DeltaVersion, Outcome, PublishedLog
 from projections.delta.table_state import CommittedVersion, PublishedState, reason_against
 from projections.delta.unshown import Unshown
@@ -78,6 +81,8 @@ class Publication:
         for key, row in rows_below(rows, SHOWN_FILE):
             file, shown = shown_file(key, row)
             states[table_in(key)].unshown.files[file] = shown
+        for key, row in rows_below(rows, PAST):
+            states[table_in(key)].unshown.past.load(number_in(key), read_past(row))
         return publication
 
     def reason_against(self, table: int, definition: TableDefinition) -> str:
@@ -127,7 +132,7 @@ class Publication:
         table, genesis = version.table, applied.state.genesis
         assert genesis is not None, f"table {table} comes before its ledger"
         if table not in self.logs:
-            state = PublishedState(table, {}, {}, {}, set(), [], Unshown([]))
+            state = PublishedState(table, {}, {}, {}, set(), [], Unshown([], PastFiles()))
             log = PublishedLog(genesis.ledger, {}, {}, first=(version.version, 0))
             self.logs[table] = log.of(state)
         return self.logs[table].next(applied.tables[table].table.name, version)
@@ -144,6 +149,9 @@ class Publication:
         for key in shown.touched:
             row = partial(value_as_given, shown.files[key]) if key in shown.files else None
             yield file_row_key(table, key, SHOWN_FILE), row
+        for number in shown.past.touched:
+            past = shown.past.versions.get(number)
+            yield row_key(PAST, table, number), None if past is None else past.value
 
     def _dropped(self, table: int) -> Iterator[LateChange]:
         """Forget a table, and yield its rows."""
@@ -154,6 +162,8 @@ class Publication:
             yield file_row_key(table, file), None
         for file in state.unshown.files:
             yield file_row_key(table, file, SHOWN_FILE), None
+        for number in state.unshown.past.versions:
+            yield row_key(PAST, table, number), None
 
 
 read_state: Final = reader_of(PublishedState)
@@ -213,6 +223,7 @@ def of_part(applied: Applied, part: CommittedPart) -> CommittedVersion:
         blind=part.blind,
         write_id=part.write_id,
         coarse=bool(part.writes),
+        read_at=part.read_at,
     )
     if part.footprint is None:
         return version

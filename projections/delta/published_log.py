@@ -90,7 +90,7 @@ class PublishedLog(Fields, dict=True):
         actions = self.state.take(version)
         outcome = self._next(name, version, actions)
         if not isinstance(outcome, DeltaVersion):
-            self.state.show((), version.at)
+            self.state.pass_by(version.at)
         return outcome
 
     def _next(

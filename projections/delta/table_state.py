@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 from ledger.core.commands import AppVersion, Domain, Protocol, TableDefinition
 from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import column_metadata
+from ledger.core.conflicts.operations import FLUSH
 from ledger.core.rows.bitmaps import rows_in
 from ledger.core.state.traits import DEFAULT_PROTOCOL
 from ledger.definitions.locations import as_stored
@@ -33,6 +34,7 @@ from projections.delta.actions.schema_json import (
     layout_of,
     type_changes,
 )
+from projections.delta.past_files import PastVersion
 from projections.delta.unshown import Unshown, is_plain
 from projections.rows.keys import Fields
 
@@ -62,6 +64,7 @@ class CommittedVersion(NamedTuple):
     protocol: Protocol | None = None
     domains: Sequence[Domain] = ()
     apps: Sequence[AppVersion] = ()
+    read_at: int = 0
 
 
 class SchemaEra(Fields):
@@ -123,7 +126,8 @@ class PublishedState(Fields, dict=True):
             self.created_at = version.at
         self.passes_lost = version.version > self.version + 1
         self.version = version.version
-        self.changed, self._removes, self.unshown.touched = {}, {}, {}
+        self.changed, self._removes = {}, {}
+        self.unshown.touched, self.unshown.past.touched, self.unshown.read = {}, {}, None
         try:
             self._define(version)
             self.unshown.progress += [(version.version, each) for each in self._progress(version)]
@@ -132,13 +136,14 @@ class PublishedState(Fields, dict=True):
             self.reason = self.reason or str(error)
             return []
         is_same = self.before == self.definition and version.protocol is None
-        plain = is_same and version.files is not None and not self.passes_lost
-        self.unshown.take(
-            self.version,
-            self.changed,
-            self.live,
-            is_plain=plain and is_plain(version.files or EMPTY_LIST, is_again=version.is_again),
-        )
+        is_same = is_same and version.files is not None and not self.passes_lost
+        plain = is_same and is_plain(version.files or EMPTY_LIST, is_again=version.is_again)
+        self.unshown.take(self.version, self.changed, self.live, is_plain=plain)
+        if plain and version.operation == FLUSH:
+            self.unshown.look_back(version.read_at, self.changed, self.live)
+        is_kept = is_same and is_published(version.definition)
+        past = PastVersion(version.position, self.changed) if is_kept else None
+        self.unshown.keep(self.version, past, version.position)
         return actions
 
     @property
@@ -159,11 +164,18 @@ class PublishedState(Fields, dict=True):
         progress = self.unshown.pop_progress(self.shown)
         for action in progress:
             self._note_progress(action)
-        if self.unshown.files:
+        unshown = self.unshown
+        if unshown.files or unshown.read is not None:
             self.hold()
-            actions = [*self.unshown.changes(self.live, at, self.places())]
-        self.unshown.forget()
+            state = unshown.state_shown(self.version, self.live)
+            actions = [*unshown.changes(state, at, self.places())]
+            unshown.go_on(state, self.live)
         return [*progress, *actions]
+
+    def pass_by(self, at: int) -> None:
+        """Let nothing wait, since no log shows the newest version."""
+        self.show((), at)
+        self.unshown.go_on({}, self.live)
 
     def reason_against_files(self) -> str:
         """Return why readers would not find the values of some live files, "" if they would."""

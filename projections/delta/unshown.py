@@ -2,10 +2,12 @@
 
 Readers of Delta find files alone. So a version is shown once the files have the rows of a version
 that the table had: of its own if no row lies in the log, else of the one before the oldest row
-there. The latter holds if the commits since then put rows into the log, or files together.
+there, if the commits since then put rows into the log or files together. If others came too, each
+flush shows the version that it read.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
 from ledger.log.wire.file_extras import is_block
 from ledger.log.wire.file_list import FileList, RemoveFile
@@ -16,7 +18,17 @@ from projections.delta.actions.file_actions import (
     LiveFile,
     removed_fields,
 )
+from projections.delta.past_files import PastFiles, PastVersion
 from projections.rows.keys import Fields
+
+VECTOR: Final = "deletionVector"
+
+
+class PastState(NamedTuple):
+    """A version, and files that changed since, as readers see them then; None for no such file."""
+
+    version: int
+    files: Mapping[FileKey, LiveFile | None]
 
 
 class Unshown(Fields, dict=True):
@@ -29,15 +41,18 @@ class Unshown(Fields, dict=True):
     Attributes:
         files: the changed files as readers see them, None for one that they do not see.
         touched: the files whose row changes.
+        read: the state that the newest version shows since it read it, None for any other version.
     """
 
     progress: list[tuple[int, Action]]
+    past: PastFiles
     settled: int = 0
     is_altered: bool = False
 
     def __post_init__(self) -> None:
         self.files: dict[FileKey, LiveFile | None] = {}
         self.touched: dict[FileKey, None] = {}
+        self.read: PastState | None = None
         # The versions of the rows in the log, the oldest first, made when a version asks for them.
         self._blocks: dict[FileKey, int] | None = None
 
@@ -71,15 +86,66 @@ class Unshown(Fields, dict=True):
                 blocks[key] = live[key].version
         if not is_plain:
             self.settled = version
-            self.progress = each_once(self.progress)
+
+    def keep(self, version: int, past: PastVersion | None, position: int) -> None:
+        """Keep what a version at a position changed, or with None nothing up to there."""
+        if past is not None and self._blocks:
+            self.past.note(version, past)
+        else:
+            self.past.forget(version, position)
+        # None of the versions up to there is shown any more, unless it is the last of them.
+        least = min(self.settled, self.past.floor)
+        early = [waiting for waiting in self.progress if waiting[0] <= least]
+        self.progress = [*each_once(early), *self.progress[len(early) :]]
+
+    def look_back(
+        self,
+        read_at: int,
+        changed: Mapping[FileKey, LiveFile | None],
+        live: Mapping[FileKey, LiveFile],
+    ) -> None:
+        """Note which state a flush has read at a position, if its files show that one.
+
+        So it is if each row that was in the log then is in a file now.
+        """
+        if (found := self.past.at(read_at)) is None:
+            return
+        number, files = found
+        files = {**changed, **files}
+        moved = {path for (path, _), before in changed.items() if is_block(path) and before}
+        left = {key for key in self.blocks_of(live) if key not in files}
+        left |= {key for key, then in files.items() if is_block(key[0]) and then}
+        if not moved or {path for path, _ in left} - moved:
+            return
+        files = {key: then for key, then in files.items() if not is_block(key[0])}
+        for key in changed:
+            if key in live and not is_block(key[0]):
+                # Rows that were deleted meanwhile are in the vector.
+                fields = {name: value for name, value in live[key].fields.items() if name != VECTOR}
+                files |= {key: None, (key[0], ""): LiveFile(live[key].version, fields)}
+        self.read = PastState(number, files)
+        self.past.forget(number, read_at)
 
     def shown(self, version: int, live: Mapping[FileKey, LiveFile]) -> int | None:
-        """Return the version whose rows the files have after a version, None if it is none."""
+        """Return the version whose rows readers may see after a version, None if it is none."""
         blocks = self.blocks_of(live)
         if not blocks:
             return version
         before = next(iter(blocks.values())) - 1
-        return before if before >= self.settled else None
+        if before >= self.settled:
+            return before
+        return self.read.version if self.read is not None else None
+
+    def state_shown(
+        self, version: int, live: Mapping[FileKey, LiveFile]
+    ) -> Mapping[FileKey, LiveFile | None]:
+        """Return the files of the state that a version shows, as far as they may differ."""
+        then: Mapping[FileKey, LiveFile | None] = {}
+        if self.read is not None and self.shown(version, live) == self.read.version:
+            then = self.read.files
+        for key in then:
+            self.files.setdefault(key, None)
+        return {key: then[key] if key in then else live.get(key) for key in self.files}
 
     def hides(self, keys: Iterable[FileKey]) -> bool:
         """Return whether readers do not see some files, or rows in the log, that are there."""
@@ -112,17 +178,17 @@ class Unshown(Fields, dict=True):
         return [action for _, action in each_once(found)]
 
     def changes(
-        self, live: Mapping[FileKey, LiveFile], at: int, places: FilePlaces
+        self, state: Mapping[FileKey, LiveFile | None], at: int, places: FilePlaces
     ) -> Iterable[Action]:
-        """Yield the actions after which readers see all live files, at a time."""
+        """Yield the actions after which readers see the files of a state, at a time."""
         for key in sorted(self.files):
             before = self.files[key]
-            if before is not None and key not in live:
+            if before is not None and state[key] is None:
                 is_change = before.fields["dataChange"]
                 gone = RemoveFile(key[0], data_change=is_change)
                 yield {"remove": places.placed(removed_fields(gone, before, at, (), places))}
         for key in sorted(self.files):
-            before, after = self.files[key], live.get(key)
+            before, after = self.files[key], state[key]
             if after is not None and (before is None or is_other(before, after)):
                 yield {"add": places.placed(after.fields)}
 
@@ -135,10 +201,12 @@ class Unshown(Fields, dict=True):
                 found[key] = before
         return list(found.items())
 
-    def forget(self) -> None:
-        """Let no file wait."""
+    def go_on(
+        self, state: Mapping[FileKey, LiveFile | None], live: Mapping[FileKey, LiveFile]
+    ) -> None:
+        """Let only files wait that are other ones in the state that is shown."""
         self.touched.update(dict.fromkeys(self.files))
-        self.files.clear()
+        self.files = {key: file for key, file in state.items() if file != live.get(key)}
         self.is_altered = False
 
 

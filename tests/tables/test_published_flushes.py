@@ -112,6 +112,25 @@ def test_a_flush_beside_appends_shows_the_state_before_the_rows_that_are_left(
     assert (shows(lake), ids(lake)) == (9, [1, 2, 3, 4, 5, 6])
 
 
+def test_a_flush_beside_statements_shows_the_state_that_it_read(lake: PublishedLake) -> None:
+    """Whatever is committed beside flushes, each of them lets the log go on."""
+    append(lake, 3, 4, 9)
+    with lake.ledger.transaction() as txn:
+        txn.flush("t")
+        lake.ledger.run(lambda other: other.delete("t", "id IN (1, 3)"))
+        append(lake, 5)
+        lake.ledger.run(lambda other: other.update("t", {"id": 40}, where="id = 4"))
+    assert (version(lake), shows(lake), ids(lake)) == (8, 4, [1, 2, 3, 4, 9])
+    append(lake, 6)
+    with lake.ledger.transaction() as txn:
+        txn.flush("t")
+        append(lake, 7)
+        lake.ledger.run(lambda other: other.delete("t", "id IN (2, 9)"))
+    assert (version(lake), shows(lake), ids(lake)) == (12, 9, [2, 5, 6, 9, 40])
+    flush(lake)
+    assert (shows(lake), ids(lake)) == (13, [5, 6, 7, 40])
+
+
 def test_rows_of_one_partition_do_not_come_before_earlier_rows_of_another(
     lake: PublishedLake,
 ) -> None:

@@ -21,6 +21,8 @@ CHANGES: Final = {
 }
 CREATED: Final = CHANGES["create"]
 INSERT: Final = "insert"
+FLUSH: Final = "FLUSH"
+"""Rows of the log go into files."""
 
 
 def attempted(

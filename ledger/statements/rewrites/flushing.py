@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ledger.core.conflicts.operations import FLUSH
 from ledger.files.rows.blocks import block_of, head_of, rows_of_block
 from ledger.keys.sealed_rows import opened
 from ledger.log.wire.file_list import AddFile
@@ -14,7 +15,6 @@ from ledger.statements.marking import ChangedFiles
 from ledger.statements.rewrites.optimizing import RewrittenFiles, check_partitions, chosen
 from ledger.statements.target import StatementTable
 
-FLUSH = "FLUSH"
 RUN_BYTES: Final = 16 << 20
 
 

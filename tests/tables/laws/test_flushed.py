@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ledger.client import Ledger
+from ledger.core.conflicts.operations import FLUSH
 from ledger.errors import ConflictError
-from ledger.statements.rewrites.flushing import FLUSH
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction
 from tests.tables.laws.history import History, OpenTxn, Seen, replayable

@@ -39,7 +39,8 @@ class PublishedFlushes(RowHistory):
 
     def __init__(self, memory: InMemoryLedger, folder: Path, seed: int) -> None:
         self.log, self.flusher = memory.log, memory.connect()
-        self.flushing: list[Transaction] = []
+        self.flushing: list[tuple[str, int, Transaction]] = []
+        self.read: dict[tuple[str, int], int] = {}
         rows = "rewrite" if seed % 3 == 2 else "marks"
         properties = {**PUBLISHED, **INLINE}
         super().__init__(memory.connect(), folder, seed, rows=rows, properties=properties)
@@ -57,18 +58,20 @@ class PublishedFlushes(RowHistory):
             table, txn = self.rng.choice(list(self.world)), self.flusher.begin()
             txn.flush(table)
             self.steps.append(f"{txn.id}: flush {table}")
-            self.flushing.append(txn)
+            self.flushing.append((table, self.ledger.table(table).version, txn))
             return
-        self.end_flush(self.flushing.pop(0))
+        self.end_flush(*self.flushing.pop(0))
 
-    def end_flush(self, txn: Transaction) -> None:
+    def end_flush(self, table: str, read: int, txn: Transaction) -> None:
+        """Commit a flush of a table that read a version."""
         try:
-            txn.commit()
+            receipt = txn.commit()
         except ConflictError as error:
             self.steps.append(f"{txn.id} loses: {type(error).__name__}")
         else:
             self.steps.append(f"{txn.id} commits")
             self.outcomes["flushed"] += 1
+            self.read.update({(table, version): read for version in receipt.versions.values()})
 
 
 def shown_by(folder: Path, version: int) -> int:
@@ -98,11 +101,29 @@ def check_log(history: PublishedFlushes, lake: PublishedLake, name: str) -> None
         waits = any(file.rows for file in ledger.scan(name, version=version).files)
         assert before <= shows <= version
         assert waits or shows == version
+        check_flush(history, name, version, shows)
         lake.compare("duckdb", shown(ledger, name, shows)._replace(version=version))
         history.outcomes["held"] += shows == before
         history.outcomes["shown beside rows in the log"] += waits and shows > before
         before, progress = shows, progress + (shows > before)
     assert verify_log(Replay(history.log), row.table).is_clean
+
+
+def check_flush(history: PublishedFlushes, name: str, version: int, shows: int) -> None:
+    """Assert that a flush shows what it read at least, if no such row stays in the log.
+
+    A change of columns since then is not shown without the rows.
+    """
+    read = history.read.get((name, version))
+    if read is None:
+        return
+    then, now = (history.ledger.scan(name, version=each) for each in (read, version))
+    stay = {file.path for file in then.files if file.rows} & {file.path for file in now.files}
+    seen = history.versions[name]
+    definitions = [seen[each].model.definition for each in range(read, version) if each in seen]
+    if not stay and len(set(map(repr, definitions))) == 1:
+        assert shows >= read
+        history.outcomes["shown as read"] += read <= shows < version
 
 
 def play(folder: Path, seed: int) -> Counter[str]:
@@ -111,8 +132,8 @@ def play(folder: Path, seed: int) -> Counter[str]:
         history = PublishedFlushes(memory, folder / "tables", seed)
         with replayable(seed, history):
             history.play()
-            for txn in history.flushing:
-                history.end_flush(txn)
+            for flushing in history.flushing:
+                history.end_flush(*flushing)
             assert publish(log).stopped == {}
             lake = PublishedLake(memory, history.ledger, folder)
             for name in history.world:
