@@ -84,6 +84,7 @@ class PastFiles(Fields, dict=True):
         for version, past in self.versions.items():
             if past.position <= position:
                 number = version
-            else:
-                files = {**past.changed, **files}
+                continue
+            for key, before in past.changed.items():
+                files.setdefault(key, before)
         return number, files

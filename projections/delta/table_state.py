@@ -182,7 +182,9 @@ class PublishedState(Fields, dict=True):
         unreadable = [each for each in self.eras if not each.is_readable]
         if not unreadable:
             return ""
-        used = {self._era_of(each) for key, each in self.live.items() if not is_block(key[0])}
+        then = self.unshown.read.files.values() if self.unshown.read is not None else ()
+        shown = [*(each for key, each in self.live.items() if not is_block(key[0])), *then]
+        used = {self._era_of(each) for each in shown if each is not None}
         for era in reversed(unreadable):
             if era.first in used:
                 return (

@@ -6,6 +6,7 @@ there, if the commits since then put rows into the log or files together. If oth
 flush shows the version that it read.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -95,8 +96,9 @@ class Unshown(Fields, dict=True):
             self.past.forget(version, position)
         # None of the versions up to there is shown any more, unless it is the last of them.
         least = min(self.settled, self.past.floor)
-        early = [waiting for waiting in self.progress if waiting[0] <= least]
-        self.progress = [*each_once(early), *self.progress[len(early) :]]
+        early = bisect_right(self.progress, least, key=lambda waiting: waiting[0])
+        if early > 1:
+            self.progress[:early] = each_once(self.progress[:early])
 
     def look_back(
         self,
@@ -144,7 +146,7 @@ class Unshown(Fields, dict=True):
         if self.read is not None and self.shown(version, live) == self.read.version:
             then = self.read.files
         for key in then:
-            self.files.setdefault(key, None)
+            self.files.setdefault(key, live.get(key))
         return {key: then[key] if key in then else live.get(key) for key in self.files}
 
     def hides(self, keys: Iterable[FileKey]) -> bool:

@@ -131,6 +131,24 @@ def test_a_flush_beside_statements_shows_the_state_that_it_read(lake: PublishedL
     assert (shows(lake), ids(lake)) == (13, [5, 6, 7, 40])
 
 
+def test_a_flush_beside_a_compaction_that_is_shown_doubles_no_row(lake: PublishedLake) -> None:
+    for number in (21, 22):
+        append(lake, number, day=2)
+        flush(lake)
+    append(lake, 3, 4)
+    with lake.ledger.transaction() as txn:
+        txn.flush("t")
+        lake.ledger.optimize("t", "day = 2")
+        assert (version(lake), shows(lake), ids(lake)) == (9, 7, [1, 2, 21, 22])
+        append(lake, 5)
+        lake.ledger.run(lambda other: other.delete("t", "id IN (1, 3)"))
+    assert (version(lake), shows(lake), ids(lake)) == (12, 8, [1, 2, 3, 4, 21, 22])
+    append(lake, 6)
+    assert ids(lake) == [1, 2, 3, 4, 21, 22]
+    flush(lake)
+    assert ids(lake) == [2, 4, 5, 6, 21, 22]
+
+
 def test_rows_of_one_partition_do_not_come_before_earlier_rows_of_another(
     lake: PublishedLake,
 ) -> None:
