@@ -15,6 +15,7 @@ from ledger.errors import ConflictError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.log.replay import Replay
+from ledger.statements.rewrites.compacting import USUAL, compact
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction
 from projections.delta.log.log_folder import version_file
@@ -28,6 +29,7 @@ from tests.tables.published_lake import PUBLISHED, PublishedLake, Shown, faults,
 
 SEEDS = range(6)
 MANY = range(100, 200)
+SMALL = USUAL._replace(min_files=2)
 INLINE = {"lakeledger.inline": "on", "delta.checkpointInterval": "3"}
 
 
@@ -48,6 +50,8 @@ class PublishedFlushes(RowHistory):
     def _step(self, *, may_run: bool = True) -> None:
         if self.rng.random() < 0.35:
             self._flush()
+        if self.rng.random() < 0.25:
+            self._compact()
         if self.rng.random() < 0.2:
             publish(self.log)
         super()._step(may_run=may_run)
@@ -61,6 +65,14 @@ class PublishedFlushes(RowHistory):
             self.flushing.append((table, self.ledger.table(table).version, txn))
             return
         self.end_flush(*self.flushing.pop(0))
+
+    def _compact(self) -> None:
+        """Put the rows of a few files of a table into larger ones, beside rows in the log."""
+        table, txn = self.rng.choice(list(self.world)), self.flusher.begin()
+        size = compact(txn.statement(table, "optimize"), SMALL)
+        self.outcomes["compacted"] += size > 0
+        self.steps.append(f"{txn.id}: compact {size} bytes of {table}")
+        txn.commit()
 
     def end_flush(self, table: str, read: int, txn: Transaction) -> None:
         """Commit a flush of a table that read a version."""
