@@ -26,8 +26,8 @@ class PastVersion(NamedTuple):
         return value_as_given([self.position, changed])
 
 
-def read_past(row: bytes) -> PastVersion:
-    """Return the version in a row."""
+def past_in(row: bytes) -> PastVersion:
+    """Return what the row of a version has."""
     position, changed = read_value(row)
     return PastVersion(
         position,

@@ -42,7 +42,7 @@ from projections.delta.kept_rows import (
     table_in,
 )
 from projections.delta.log.log_marks import LostVersions
-from projections.delta.past_files import PastFiles, read_past
+from projections.delta.past_files import PastFiles, past_in
 from projections.delta.published_log import DeltaVersion, Outcome, PublishedLog
 from projections.delta.table_state import CommittedVersion, PublishedState, reason_against
 from projections.delta.unshown import Unshown
@@ -82,7 +82,7 @@ class Publication:
             file, shown = shown_file(key, row)
             states[table_in(key)].unshown.files[file] = shown
         for key, row in rows_below(rows, PAST):
-            states[table_in(key)].unshown.past.load(number_in(key), read_past(row))
+            states[table_in(key)].unshown.past.load(number_in(key), past_in(row))
         return publication
 
     def reason_against(self, table: int, definition: TableDefinition) -> str:
