@@ -27,7 +27,7 @@ class PastVersion(NamedTuple):
 
 
 def past_in(row: bytes) -> PastVersion:
-    """Return what the row of a version has."""
+    """Return position and changed files, as `PastVersion.value` keeps them."""
     position, changed = read_value(row)
     return PastVersion(
         position,

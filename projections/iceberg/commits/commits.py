@@ -96,7 +96,8 @@ class CommitAttempt:
     def flush(self) -> None:
         """Put rows of the tables that lie in the log into files."""
         reads = self._ledger.reads()
-        flush(self._ledger, reads, [row for row in self._rows(reads) if row is not None])
+        with as_refusals(", ".join(change.name for change in self._changes)):
+            flush(self._ledger, reads, [row for row in self._rows(reads) if row is not None])
 
     def execute(self) -> None:
         """Execute the commit, unless it was executed before; raises IcebergRefusal.

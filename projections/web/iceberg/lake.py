@@ -18,7 +18,9 @@ from ledger.errors import (
     LogError,
     LogRewrittenError,
     LogUnavailableError,
+    OutcomeUnknownError,
     ReaderBehindError,
+    UnreadableTableError,
 )
 from ledger.reads.port import Reads, TableRow
 from projections.errors import StoreError
@@ -147,7 +149,8 @@ class IcebergLake:
         """Return a table as Iceberg shows it now, with its rows of the log in files.
 
         The catalog itself flushes it, since no row changes. Raises RowsInLogError, with a status
-        that clients try again, if such rows come again and again; and if it may not write.
+        that clients try again, if such rows come again and again; and if it may not write, or has
+        no key of encrypted rows.
         """
         tables, until_s = self.parts().tables, monotonic() + FLUSH_S
         position, left = None, FLUSHES
@@ -168,9 +171,10 @@ class IcebergLake:
                 if position is not None:
                     self._flushed.setdefault(row.table, deque(maxlen=FLUSHES)).append(position)
                 return position
-        except AccessDeniedError:
-            raise problem from None
-        except ConflictError:
+        except (AccessDeniedError, UnreadableTableError) as error:
+            why = f"{problem}. The catalog cannot do it: {error}"
+            raise RowsInLogError(problem.code, problem.kind, why) from error
+        except (ConflictError, OutcomeUnknownError):
             return None
 
     def flushed(self, row: TableRow) -> Sequence[int]:

@@ -135,6 +135,21 @@ def test_a_catalog_that_may_not_write_says_what_helps(
     assert blocks(filled.ledger) > 0
 
 
+def test_a_catalog_without_the_key_of_encrypted_rows_says_so(
+    door: Door, memory: InMemoryLedger, tmp_path: Path
+) -> None:
+    ledger = memory.connect(keys=tmp_path / "keys", warehouse=tmp_path)
+    properties = {"lakeledger.inline": "on", "lakeledger.inline.encrypted": "true"}
+    ledger.create_table("db.t", [("id", "bigint"), ("name", "string")], properties=properties)
+    append(ledger)
+    table = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"a": "b"}}]}
+    for answer in (door.ask(TABLE), door.post(TABLE, table)):
+        assert answer.error == (400, "BadRequestException")
+        assert "key" in answer.form["error"]["message"]
+    ledger.run(lambda txn: txn.flush("db.t"))
+    assert door.ask(TABLE).status == 200
+
+
 def test_a_client_writes_to_a_table_with_rows_in_the_log(filled: Door) -> None:
     table = catalog(filled).load_table("db.t")
     append(filled.ledger)
