@@ -3,7 +3,7 @@
 from contextlib import closing
 
 from ledger.core.acceptance import LogHead
-from ledger.errors import LogUnavailableError
+from ledger.errors import LogTrimmedError, LogUnavailableError, OffsetGoneError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import read_newest_head
@@ -26,10 +26,20 @@ def last_position(log: Log, domain: int) -> int:
     """Return the position of the last event in the log at the time of the call, 0 without events.
 
     The end offset is not enough, since some records may not count, so the log is read from the
-    newest checkpoint on. Raises as every reader does, and LogUnavailableError if the broker is
-    unreachable.
+    newest checkpoint on. If a trim takes that place meanwhile, it is read from where the log begins
+    then. Raises as every reader does, and LogUnavailableError if the broker is unreachable.
     """
-    head, offset = nearest_head(log, domain)
+    while True:
+        head, offset = nearest_head(log, domain)
+        try:
+            return position_behind(log, head, offset)
+        except (OffsetGoneError, LogTrimmedError):
+            if log.ends(Topic.EVENTS)[0] <= offset:
+                raise
+
+
+def position_behind(log: Log, head: LogHead, offset: int) -> int:
+    """Return the position of the last event, read from a head and the offset behind it."""
     end = log.ends(Topic.EVENTS)[1]
     batches = BatchAcceptor(log, Acceptor(head), offset)
     with closing(batches.open()) as reader:

@@ -314,11 +314,17 @@ def read_genesis(log: Log, timeout_s: float) -> LedgerCreated:
         check_topic(log, mark.created)
         return mark.created
     acceptor = Acceptor(LogHead())
-    with closing(log.reader(Topic.EVENTS, 0)) as reader:
-        created = first_created(reader, acceptor, timeout_s, end)
-        if created is None:
-            check_not_lost(log, reader.next_offset())
-            created = first_created(reader, acceptor, timeout_s)
+    try:
+        with closing(log.reader(Topic.EVENTS, 0)) as reader:
+            created = first_created(reader, acceptor, timeout_s, end)
+            if created is None:
+                check_not_lost(log, reader.next_offset())
+                created = first_created(reader, acceptor, timeout_s)
+    except OffsetGoneError:
+        if start or not log.ends(Topic.EVENTS, timeout_s)[0]:
+            raise
+        # A trim has come between.
+        return read_genesis(log, timeout_s)
     if created is None:
         # A reader cannot tell an unreachable broker from an empty topic; `ends` raises.
         log.ends(Topic.EVENTS, timeout_s)

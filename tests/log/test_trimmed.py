@@ -10,7 +10,7 @@ from ledger.errors import LogDamagedError, LogTrimmedError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.log_end import last_position
-from ledger.log.memory import MemoryLog
+from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Topic
 from ledger.log.replay import Replay
 from ledger.log.trimmed import LogStart, TrimMark, read_trim_mark, start_of, write_trim_mark
@@ -73,6 +73,31 @@ def test_readers_begin_where_the_trim_says(memory: InMemoryLedger) -> None:
     assert read_genesis(log, 1.0) == created
     assert last_position(log, 0) == end
     assert [e.control.position for e in Replay(log, begun=start_of(log))] == whole[5:]
+
+
+class TrimmedBetween(MemoryLog):
+    """A log that is trimmed once a reader of events has begun, as by a leader's policy."""
+
+    def __init__(self, log: MemoryLog, mark: TrimMark) -> None:
+        super().__init__()
+        self.topics = log.topics
+        self._mark: TrimMark | None = mark
+
+    def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
+        reader = super().reader(topic, offset)
+        if topic is Topic.EVENTS and (mark := self._mark) is not None:
+            self._mark = None
+            write_trim_mark(self, 0, mark)
+            self.remove_below(Topic.EVENTS, mark.offset)
+        return reader
+
+
+def test_a_trim_between_two_reads_is_not_the_end_of_a_reader(memory: InMemoryLedger) -> None:
+    log = log_of(memory)
+    created, end = read_genesis(log, 1.0), last_position(log, 0)
+    first, second = mark_at(log, 4), mark_at(log, 6)
+    assert read_genesis(TrimmedBetween(log, first), 1.0) == created
+    assert last_position(TrimmedBetween(log, second), 0) == end
 
 
 def test_a_client_connects_to_a_trimmed_log(memory: InMemoryLedger) -> None:
