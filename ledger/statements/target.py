@@ -173,8 +173,6 @@ class StatementTable:
         and holds back what changes rows beside them.
         """
         self.check_listed()
-        if has_blocks is None:
-            has_blocks = not is_published(self.definition)
         storage = storage_at(self.definition.location)
         schema = self.schema if order is None else replace(self.schema, sort=order)
         files = write_rows(
@@ -184,12 +182,17 @@ class StatementTable:
             writer=self.work.writer,
             target_bytes=target_bytes,
             placing=placing,
-            has_blocks=has_blocks and self.work.names.client.log_room.has(self.row),
+            has_blocks=bool(schema.inline) and self._may_be_in_log(asked=has_blocks),
             keys=self.work.view.keys,
         )
         paths = [file.path for file in files]
         self.work.files.note(self.definition.location, storage, paths, self.definition)
         return files
+
+    def _may_be_in_log(self, *, asked: bool | None) -> bool:
+        """Return whether few rows may go into the log; None asks for what suits the table."""
+        may = not is_published(self.definition) if asked is None else asked
+        return may and self.work.names.client.log_room.has(self.row)
 
     def replace(
         self,

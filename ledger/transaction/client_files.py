@@ -206,7 +206,7 @@ class LedgerFiles(LedgerTxns):
         """Write batches of a target into files, and append these; if none names them they go."""
         from ledger.tables.appending import NewRows  # noqa: PLC0415 - loads Arrow
 
-        has_blocks = self._names.log_room.has(target.row)
+        has_blocks = bool(target.schema.inline) and self._names.log_room.has(target.row)
         origin, keys = self._view.origin.ledger, self._view.keys
         new = NewRows(target, batches, origin, has_blocks=has_blocks, keys=keys)
         made = made._replace(files=new.files, rows=ChangedRows(inserted=new.count))

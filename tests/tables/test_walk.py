@@ -22,10 +22,10 @@ WHERE: Final = "id = 2 AND name <> 'x'"
 BEFORE: Final = "id = 1 AND name <> 'y'"
 CLIENT: Final = (*ROOMS, "ledger.client")
 
-APPEND_MAX: Final = 430
+APPEND_MAX: Final = 433
 SCAN_MAX: Final = 736
 SCAN_PARSES: Final = 1
-UPDATE_CLIENT_MAX: Final = 762
+UPDATE_CLIENT_MAX: Final = 767
 
 
 @pytest.fixture
