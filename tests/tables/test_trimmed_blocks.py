@@ -1,6 +1,6 @@
 """A trim takes the bytes of blocks that were removed below it, and nothing that is needed above."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from projections.rows.keys import LISTED
 NAME = "db.small"
 COLUMNS = [("id", "bigint"), ("name", "string")]
 MARKS = {"lakeledger.inline": "on", "lakeledger.rows": "marks"}
+TRIM_STEPS = ("append", "delete", "flush", "optimize")
 NAMED = "ada lovelace"
 BOUND = "statistics end with this text long before its end: "
 
@@ -85,15 +86,18 @@ def test_blocks_that_were_removed_below_a_trim_are_gone(
 
 @settings(max_examples=40, deadline=None)
 @given(
-    steps=st.lists(st.sampled_from(["append", "delete", "flush", "optimize"]), max_size=12),
+    steps=st.lists(st.sampled_from(TRIM_STEPS), max_size=12),
     trims=st.lists(st.floats(0, 1), min_size=1, max_size=3),
 )
 def test_every_read_above_a_trim_is_as_before(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str], trims: list[float]
 ) -> None:
-    """The law: trims are not seen above, and rows that are made anew are the kept ones."""
+    check_trims(tmp_path_factory.mktemp("small"), steps, trims)
+
+
+def check_trims(folder: Path, steps: Sequence[str], trims: Sequence[float]) -> None:
+    """Assert that trims are not seen above, and that rows made anew are the kept ones."""
     with InMemoryLedger() as memory, memory.connect() as ledger:
-        folder = tmp_path_factory.mktemp("small")
         ledger.create_table(NAME, COLUMNS, location=folder, properties=MARKS)
         for number, step in enumerate(["append", *steps]):
             carry_out(ledger, step, number)
