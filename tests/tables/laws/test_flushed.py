@@ -20,6 +20,7 @@ from tests.tables.laws.test_histories import check_changes, check_conditions, ch
 
 SEEDS = range(6)
 MANY = range(100, 400)
+FILES_MAX = 10_000
 
 
 class FlushedHistory(History):
@@ -92,6 +93,7 @@ def check_flushed(history: FlushedHistory) -> None:
             check_scan(ledger, name, seen.model, version=version)
         check_conditions(history.rng, ledger, name, history.world[name])
         check_changes(ledger, name, history)
+        check_feed(ledger, name)
     check_sql(history)
     for name, model in history.world.items():
         ledger.run(lambda txn, name=name: txn.flush(name))  # type: ignore[misc]
@@ -99,6 +101,15 @@ def check_flushed(history: FlushedHistory) -> None:
         assert ledger.reads().blocks(ledger.table(name).table) == []
         ledger.vacuum(name, older_than_h=0.0)
         check_scan(ledger, name, model)
+
+
+def check_feed(ledger: Ledger, name: str) -> None:
+    """Assert that flushes say of themselves that they change no row."""
+    reads, table = ledger.reads(), ledger.table(name).table
+    flushes = [row.version for row in ledger.history(name) if row.operation == FLUSH]
+    for version in flushes:
+        changes = reads.file_changes(table, version, version, FILES_MAX)
+        assert not any(change.data_change for change in changes), version
 
 
 def play(folder: Path, seed: int) -> Counter[str]:
