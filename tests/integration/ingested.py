@@ -152,7 +152,8 @@ class IngestSoak:
         self.wait_for(lambda: position_of(self.store) > 0)
         self.ledger = held.enter_context(self.connect(held))
         for topic in self.topics:
-            properties = {"lakeledger.rows": "marks"} if topic.is_merged else {}
+            grain = {"lakeledger.rows": "marks"} if topic.is_merged else {}
+            properties = {"lakeledger.inline": "on", **grain}
             self.ledger.create_table(
                 topic.table, COLUMNS, location=folder / topic.name, properties=properties
             )
@@ -160,6 +161,7 @@ class IngestSoak:
         for name in PROCESSES:
             warehouse = ("--set", f"warehouse={folder / 'warehouse'}")
             self.start(name, "ingest", str(mapping), *store, "--no-http", *warehouse)
+        self.start("flusher", "flusher", *store)
 
     def start(self, name: str, kind: str, *options: str) -> None:
         """Start a role, which is started again whenever it ends."""
@@ -244,7 +246,7 @@ class IngestSoak:
         producing = Thread(target=self.produce, args=(rate, produced), daemon=True)
         for thread in (*threads, producing):
             thread.start()
-        kills = ("ingest-1", "follower", "ingest-2", "sequencer-1", "sequencer-2")
+        kills = ("ingest-1", "follower", "ingest-2", "sequencer-1", "sequencer-2", "flusher")
         kinds = cycle((*(f"kill {name}" for name in kills), "stop ingest-1", "pause broker"))
         until_s = time.monotonic() + lasts_s
         while (left_s := until_s - time.monotonic()) > 0:
