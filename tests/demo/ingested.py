@@ -51,7 +51,8 @@ def show_ingest(stage: Stage, report: Report) -> int:
     """Let a topic become a table beside statements; return how many commits lost a conflict."""
     days = read_days(stage.home.flights)
     rows = pa.concat_tables(table for day, table in days.items() if day.month == MONTH)
-    before = stage.ledger.token.position
+    stage.catch_up()
+    before = stage.reads.position()
     with stage.connect("demo-ingest") as ledger:
         properties = {ROWS: MARKS}
         columns = [("id", "BIGINT"), ("month", "INT"), *((name, "BIGINT") for name in MEASURES)]
