@@ -67,7 +67,7 @@ class Surroundings(NamedTuple):
     """What may be searched besides the table: all that is known of the ledger on this host.
 
     `topics` is the folder of the broker's logs if the broker is here, `backups` are the known ones,
-    `keys` those of encrypted rows.
+    `keys` the keys of encrypted rows.
     """
 
     log: Log

@@ -50,7 +50,7 @@ class KeyFolder:
         self._own = path / ledger
 
     def newest(self, table: int, month: str) -> tuple[KeyName, bytes]:
-        """Return the key for new rows of a month, which is made if there is none.
+        """Return the key for new rows of a month, which is made if it is absent.
 
         Raises SettingsError if the folder cannot be used.
         """

@@ -148,7 +148,7 @@ class PublishedState(Fields, dict=True):
 
     @property
     def shown(self) -> int | None:
-        """The version whose rows the files have, None if it is none; no reader finds others."""
+        """The version whose rows the files have, None without one; no reader finds others."""
         return self.unshown.shown(self.version, self.live)
 
     def hold(self) -> None:
@@ -159,7 +159,7 @@ class PublishedState(Fields, dict=True):
     def show(self, actions: Sequence[Action], at: int) -> list[Action]:
         """Return the actions by which readers see the rows of `shown` from a time on.
 
-        `actions` are those of the newest version for files.
+        `actions` are the actions of the newest version for files.
         """
         progress = self.unshown.pop_progress(self.shown)
         for action in progress:

@@ -129,7 +129,7 @@ class Unshown(Fields, dict=True):
         self.past.forget(number, read_at)
 
     def shown(self, version: int, live: Mapping[FileKey, LiveFile]) -> int | None:
-        """Return the version whose rows readers may see after a version, None if it is none."""
+        """Return the version whose rows readers may see after a version, None without one."""
         blocks = self.blocks_of(live)
         if not blocks:
             return version

@@ -71,7 +71,7 @@ def measure_sixteen(broker: Broker) -> list[Figure]:
 
 
 def figures(broker: Broker, name: str, ours: Crew, theirs: Crew) -> list[Figure]:
-    """Return commits a second against those of DuckLake, and the CPU of one on either side."""
+    """Return commits a second against DuckLake's, and the CPU of one on either side."""
     found = measured(broker)
     mine, others = found[ours, False], found[theirs, True]
     pairs = [(each.worked, other.worked) for each, other in zip(mine, others, strict=True)]

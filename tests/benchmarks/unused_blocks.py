@@ -1,7 +1,8 @@
 """RI8: what commits and followers do where no table has rows in the log.
 
-R4, R8 and catch-up are measured as always. Their ratios stand against those of the page of figures
-from before there were rows in the log: a ratio depends less on the machine than a rate does.
+R4, R8 and catch-up are measured as always. Their ratios stand against the ratios in
+docs/figures.md from before there were rows in the log: a ratio depends less on the machine than a
+rate does.
 """
 
 from collections.abc import Callable, Mapping

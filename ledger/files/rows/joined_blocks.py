@@ -1,6 +1,6 @@
 """Many blocks read as few: to open one costs more than to read its rows.
 
-A process keeps what it joined. Blocks of one commit stand before those of a later one, and a group
+A process keeps what it joined. Blocks of one commit stand before blocks of a later one, and a group
 ends behind a block that its path chooses: so an append, or a block that leaves, changes one group,
 and a later read joins that one alone.
 """
