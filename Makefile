@@ -39,9 +39,11 @@ types: setup
 	$(BIN)/mypy
 
 # Three modules at a time on two cores: more than half of the time tests wait for processes and clocks.
-# tests/conftest.py orders the modules.
+# tests/conftest.py orders the modules. A test that hangs fails after ten minutes, with the stack of
+# each thread; one that no signal ends shows its stacks a minute later.
 pytest: setup
-	$(RUN) pytest -m 'not slow' -n 3 --dist loadfile --no-loadscope-reorder
+	$(RUN) pytest -m 'not slow' -n 3 --dist loadfile --no-loadscope-reorder \
+	  --timeout 600 -o faulthandler_timeout=660
 
 # The cases lie outside the repository and may be absent.
 conformance: setup
