@@ -29,12 +29,15 @@ def last_position(log: Log, domain: int) -> int:
     newest checkpoint on. If a trim takes that place meanwhile, it is read from where the log begins
     then. Raises as every reader does, and LogUnavailableError if the broker is unreachable.
     """
+    head, offset = nearest_head(log, domain)
     while True:
-        head, offset = nearest_head(log, domain)
         try:
             return position_behind(log, head, offset)
         except (OffsetGoneError, LogTrimmedError):
-            if log.ends(Topic.EVENTS)[0] <= offset:
+            before = offset
+            head, offset = nearest_head(log, domain)
+            # Records that are gone without a trim, as by retention, are gone for good.
+            if offset <= before:
                 raise
 
 

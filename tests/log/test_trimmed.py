@@ -100,6 +100,14 @@ def test_a_trim_between_two_reads_is_not_the_end_of_a_reader(memory: InMemoryLed
     assert last_position(TrimmedBetween(log, second), 0) == end
 
 
+def test_records_that_are_gone_without_a_trim_end_a_reader(memory: InMemoryLedger) -> None:
+    log = log_of(memory)
+    log.remove_below(Topic.EVENTS, 4)
+    for read in (lambda: last_position(log, 0), lambda: read_genesis(log, 1.0)):
+        with pytest.raises(LogDamagedError):
+            read()
+
+
 def test_a_client_connects_to_a_trimmed_log(memory: InMemoryLedger) -> None:
     log = log_of(memory)
     trim(log, 6)
