@@ -42,6 +42,7 @@ from ledger.log_lines import CommandLines, LogLines
 from ledger.sequencer.bounded_clock import BoundedClock
 from ledger.sequencer.in_flight import Flight
 from ledger.sequencer.leases import Leases
+from ledger.sequencer.log_beginning import LogBeginning
 from ledger.sequencer.tally import SequencerTally
 
 COMMANDS_PER_STEP = 500
@@ -111,6 +112,7 @@ class Leader:
         self._own_beats = log.writer(Topic.HEARTBEATS)
         self._own_beat = str(self.epoch).encode()
         self._housekeeping_s = 0.0
+        self._beginning = LogBeginning(log, settings.probe_s)
         self._lines = CommandLines("lakeledger.sequencer")
 
     @property
@@ -324,7 +326,7 @@ class Leader:
         self._unsent.clear()
 
     def _housekeep(self) -> None:
-        """Check for another leader, heartbeats and lapsed leases, at intervals.
+        """Check for another leader, heartbeats, lapsed leases and trims, at intervals.
 
         The interval keeps this work away from single commands.
         """
@@ -337,6 +339,8 @@ class Leader:
         lapsed = self._leases.lapsed(self.state, self._read_to(), self._ends) or Lapsed()
         if self._leases.is_to_beat():
             self._send_beat()
+        if (trimmed := self._beginning.seen(self.state, now_s)) is not None:
+            self.append(trimmed)
         for _ in range(INTERNAL_PER_STEP):
             body = housekeep(self.state, lapsed)
             if body is None:

@@ -160,6 +160,7 @@ class LedgerTxns(OfOneProcess):
         """Record that events below a position may leave the log.
 
         This removes nothing, and verifies neither archive nor image: `lakeledger log trim` does.
+        Followers give up rows only once a leader sees that the records of the log are gone.
         `archive` is the place of a backup with these events, `image` the position of verified rows
         in it, not before `below`, and `digest` theirs. Raises LogHeldError while an open txn needs
         the events, CommandInvalidError for impossible positions.

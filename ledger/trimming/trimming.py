@@ -1,7 +1,8 @@
 """Carrying out a trim: the event, the mark of it, and then the records leave the log.
 
 A trim that is interrupted leaves a log that readers understand. Without the mark all records are
-there, and until they are gone the mark does not count. The same trim again finishes it.
+there, and until they are gone the mark does not count. The same trim again finishes it. Once the
+records are gone, the leader says so in the log, and followers give up what only those needed.
 """
 
 from collections.abc import Callable

@@ -35,7 +35,7 @@ from ledger.core.commands import (
     TrimLog,
     Unreadable,
 )
-from ledger.core.events.events import CommandsMoved, Event, Resigned
+from ledger.core.events.events import CommandsMoved, Event, RecordsTrimmed, Resigned
 from ledger.core.events.parts import Limits
 from ledger.core.limits import WINDOW
 from ledger.log.checkpoints import digest
@@ -315,8 +315,11 @@ def let_time_pass(player: Player, draw: Draw) -> None:
 
 
 def take_over(player: Player, draw: Draw) -> Event:
-    """Let a leader resign, or its successor begin, find commands gone, or outlive its term."""
+    """Let a leader see a trim or resign, or its successor begin, find commands gone, outlive it."""
     driver = player.driver
+    begins, newest = driver.state.begins, driver.state.position
+    if begins < newest and not draw.mostly():
+        return driver.internal(RecordsTrimmed(begins + 1 + draw.below(newest - begins)))
     if draw.mostly(40):
         return driver.internal(Resigned("leader"))
     if draw.mostly(40):

@@ -2,7 +2,7 @@
 
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import TrimLog
-from ledger.core.events.events import LogTrimmed
+from ledger.core.events.events import LogTrimmed, RecordsTrimmed
 from ledger.core.evolve.form import state_form, state_from
 from ledger.core.limits import ARCHIVE_CHARS_MAX, DIGEST_BYTES_MAX
 from ledger.core.refusals import Reason
@@ -19,7 +19,7 @@ def trim(
 
 
 def again(scene: Scene) -> TrimLog:
-    scene.ask(trim(scene, 4))
+    scene.internal(RecordsTrimmed(4))
     return trim(scene, 3)
 
 
@@ -37,7 +37,7 @@ TRIMS = [
     Refusal(
         Reason.COMMAND_INVALID, "digest", lambda s: trim(s, 2, digest=bytes(DIGEST_BYTES_MAX + 1))
     ),
-    Refusal(Reason.COMMAND_INVALID, "below position 4", again),
+    Refusal(Reason.COMMAND_INVALID, "begins at position 4", again),
     Refusal(
         Reason.LOG_HELD,
         "is open since position",
@@ -58,6 +58,16 @@ def test_a_trim_is_noted_until_the_next_one() -> None:
     assert trimmed == (scene.state.position, 3, PLACE, 4, DIGEST)
 
 
+def test_a_trim_that_removed_nothing_forbids_none() -> None:
+    scene = Scene()
+    scene.ask(trim(scene, 5))
+    scene.ask(trim(scene, 3))
+    assert scene.state.begins == 1
+    scene.internal(RecordsTrimmed(3))
+    assert scene.state.begins == 3
+    assert isinstance(scene.ask(trim(scene, 3)).body, LogTrimmed)
+
+
 def test_a_txn_that_opened_at_the_position_or_later_holds_nothing() -> None:
     scene = Scene()
     opened = min(txn.opened for txn in scene.state.txns.open.values())
@@ -68,6 +78,8 @@ def test_a_checkpoint_keeps_the_trim() -> None:
     scene = Scene()
     plain = state_form(scene.state, LogHead())
     scene.ask(trim(scene, 2))
+    scene.internal(RecordsTrimmed(2))
     form = state_form(scene.state, LogHead())
-    assert "trimmed" not in plain
-    assert state_from(form)[0].trimmed == scene.state.trimmed
+    assert not {"trimmed", "begins"} & plain.keys()
+    again = state_from(form)[0]
+    assert (again.trimmed, again.begins) == (scene.state.trimmed, 2)

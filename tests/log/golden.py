@@ -46,6 +46,7 @@ from ledger.core.events.events import (
     LogCut,
     LogTrimmed,
     NamespaceChanged,
+    RecordsTrimmed,
     Resigned,
     SessionClosed,
     SessionOpened,
@@ -197,6 +198,7 @@ EVENTS: tuple[Any, ...] = (
     TableDropped(5, 2, 300, 990),
     NamespaceChanged(990, "lake", "air.north", "alter", [Property("comment", "flights")]),
     LogTrimmed(900, "s3://lake/backup", 950, NONCE, "keep 30 days"),
+    RecordsTrimmed(900),
     TableAltered(5, 1, 300, 990, True, 18, AT, DEFINITION, "ADD COLUMNS"),  # noqa: FBT003
     WritesStaged(6, 1, CHUNK),
     TxnCommitted("default", False, COMMITTED, READS, "Serializable"),  # noqa: FBT003

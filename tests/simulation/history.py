@@ -20,6 +20,7 @@ from ledger.core.events.events import (
     LedgerCreated,
     LogCut,
     LogTrimmed,
+    RecordsTrimmed,
     Resigned,
     SessionClosed,
     SessionOpened,
@@ -53,6 +54,8 @@ class History:
         self.sessions: dict[int, bool] = {}
         self.answered: dict[tuple[int, int], int] = {}
         self.books = Books()
+        # The position of the first event in the log.
+        self.begins = 1
         self._commands = commands
         self._leases = leases
         self._strike = strike
@@ -229,6 +232,12 @@ class History:
         if isinstance(body, LogTrimmed):
             held = [txn for txn in self.books.open if self.books.opened_at[txn] < body.below]
             must(not held, "no trim passes an open txn", f"{held[:3]} opened below {body.below}")
+        if isinstance(body, RecordsTrimmed):
+            must(
+                body.below <= self.begins,
+                "a leader says of no trim that it removed what is still there",
+                f"below {body.below}, and the log begins at {self.begins}",
+            )
 
     def _check_repeat(self, control: Control, body: CommandRepeated) -> None:
         """A repeat names the first answer, and that is of the kind it says."""

@@ -179,6 +179,7 @@ class Trims:
         left = true.records[: offset - true.start]
         self.gone += [record for record in left if record is not None]
         network.remove_below(Topic.EVENTS, offset)
+        self._world.begins = self._world.oracle.history.begins = below
         self.archive = self.place
         self._world.faults.strike(Fault.TRIMMED)
         self._world.note("trims", f"the log begins at offset {offset}")

@@ -70,6 +70,8 @@ class World:
         self.commands.begin(self.network.topics[Topic.COMMANDS].identity())
         self.lost = Lost()
         self.shared = Shared()
+        # The position of the first event that no trim has removed.
+        self.begins = 1
         self.oracle = self._new_oracle()
         self.created = Genesis("simulated", CATALOG, 0, LIMITS, "5eed")
         self.is_active = True
@@ -161,6 +163,7 @@ class World:
 
     def _new_oracle(self) -> Oracle:
         history = History(self.commands, self.leases, self.faults.strike, self.lost)
+        history.begins = self.begins
         return Oracle(self.variant.rule, history, self.shared.lake)
 
     def _make_processes(self) -> None:

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.client import Ledger
+from ledger.core.events.events import RecordsTrimmed
 from ledger.definitions.client_reads import open_log
 from ledger.errors import UnreadableTableError
 from ledger.log.wire.file_extras import TRIMMED
 from ledger.log.wire.file_list import unpack
-from ledger.testing import InMemoryLedger
+from ledger.testing import InMemoryLedger, SequencerThread
 from projections.rows.keys import LISTED
 
 NAME = "db.small"
@@ -40,9 +41,13 @@ def ledger(memory: InMemoryLedger, tmp_path: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-def trim(ledger: Ledger, below: int) -> None:
-    """Let the log say that it was trimmed; its records stay, for rows that are made anew."""
-    ledger.trim_log(below, archive="/backup", image=below, digest=bytes(32))
+def trim(memory: InMemoryLedger, below: int) -> None:
+    """Let the leader say that records left the log; they stay, for rows that are made anew."""
+    memory.leader.stop()
+    sequencer = memory.leader.sequencer
+    assert sequencer.leader is not None
+    sequencer.leader.append(RecordsTrimmed(below))
+    memory.leader = SequencerThread(sequencer).start()
 
 
 def flush(ledger: Ledger) -> int:
@@ -70,9 +75,10 @@ def test_blocks_that_were_removed_below_a_trim_are_gone(
 ) -> None:
     removed = flush(ledger)
     assert values(memory).count(NAMED.encode()) > 3
-    trim(ledger, removed)
+    ledger.trim_log(removed, archive="/backup", image=removed, digest=bytes(32))
+    trim(memory, removed)
     assert ids(ledger, version=3) == [0, 1, 2]
-    trim(ledger, removed + 1)
+    trim(memory, removed + 1)
     assert (NAMED.encode() in values(memory), TRIMMED in values(memory)) == (False, True)
     assert ids(ledger) == [0, 1, 2]
     with pytest.raises(UnreadableTableError, match="trimmed"):
@@ -104,7 +110,7 @@ def check_trims(folder: Path, steps: Sequence[str], trims: Sequence[float]) -> N
         versions = [(row.version, row.position) for row in ledger.history(NAME)]
         before = {version: ids(ledger, version=version) for version, _ in versions}
         for below in sorted({2 + int(share * (versions[0][1] - 2)) for share in trims}):
-            trim(ledger, below)
+            trim(memory, below)
             for version, position in versions:
                 if position >= below:
                     assert ids(ledger, version=version) == before[version]

@@ -18,13 +18,12 @@ def trim(state: DomainState, command: TrimLog) -> LogTrimmed:
     lie behind it.
     """
     check_request(state, command)
-    since = 1 if state.trimmed is None else state.trimmed.below
-    # An interrupted trim is finished by the same one again.
-    if command.below < since:
+    # A trim that was decided and then interrupted removed nothing: any other may follow it.
+    if command.below < state.begins:
         raise Refused(
             Reason.COMMAND_INVALID,
-            f"the log holds no events for certain below position {since}, so a trim must be below "
-            f"that one or a later one, got {command.below}",
+            f"the log begins at position {state.begins}, so a trim must be below that one or a "
+            f"later one, got {command.below}",
         )
     oldest = min(state.txns.open.values(), key=lambda txn: txn.opened, default=None)
     if oldest is not None and oldest.opened < command.below:

@@ -118,6 +118,15 @@ class LogTrimmed(NamedTuple):
     reason: str
 
 
+class RecordsTrimmed(NamedTuple):
+    """The log begins at the event `below`: a trim has removed the records in front of it.
+
+    A leader says so once it sees it. What nothing but those events needed may go from then on.
+    """
+
+    below: int
+
+
 class SessionOpened(NamedTuple):
     """A session opened; its number is the position of this event."""
 
@@ -315,6 +324,7 @@ Internal = (
     | CatalogCreated
     | CommandsMoved
     | LogCut
+    | RecordsTrimmed
     | TxnsExpired
     | AbortedForgotten
 )

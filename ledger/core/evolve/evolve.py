@@ -20,6 +20,7 @@ from ledger.core.events.events import (
     LogCut,
     LogTrimmed,
     NamespaceChanged,
+    RecordsTrimmed,
     Resigned,
     SessionClosed,
     SessionOpened,
@@ -205,10 +206,17 @@ def log_cut(state: DomainState, control: Control, body: LogCut) -> None:
 
 
 def log_trimmed(state: DomainState, control: Control, body: LogTrimmed) -> None:
-    """Note from where on the log holds events for certain."""
+    """Note a trim that may be carried out."""
     if not body.below <= body.image < control.position:
         raise AssertionError(f"a trim below {body.below} at {control.position}")
     state.trimmed = TrimmedLog(control.position, *body[:-1])
+
+
+def records_trimmed(state: DomainState, control: Control, body: RecordsTrimmed) -> None:
+    """Note from where on the log holds events for certain."""
+    if not state.begins < body.below < control.position:
+        raise AssertionError(f"a log that begins at {body.below}, not {state.begins}")
+    state.begins = body.below
 
 
 CHANGES: dict[type, Callable[[DomainState, Control, Any], None]] = {
@@ -217,6 +225,7 @@ CHANGES: dict[type, Callable[[DomainState, Control, Any], None]] = {
     CommandsMoved: commands_moved,
     LogCut: log_cut,
     LogTrimmed: log_trimmed,
+    RecordsTrimmed: records_trimmed,
     CommandRepeated: unchanged,
     CommandRefused: unchanged,
     LedgerCreated: ledger_created,

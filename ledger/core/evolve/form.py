@@ -167,6 +167,8 @@ def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
         form["namespaces"] = [list(each) for _, each in sorted(state.namespaces.by_name.items())]
     if state.trimmed is not None:
         form["trimmed"] = [*state.trimmed[:-1], state.trimmed.digest.hex()]
+    if state.begins > 1:
+        form["begins"] = state.begins
     return {**form, "cuts": [cut_form(cut) for cut in state.cuts]} if state.cuts else form
 
 
@@ -254,6 +256,7 @@ def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
     if "trimmed" in form:
         position, below, archive, image, digest = form["trimmed"]
         state.trimmed = TrimmedLog(position, below, archive, image, bytes.fromhex(digest))
+    state.begins = form.get("begins", 1)
     for catalog, name, properties, changed in form.get("namespaces", ()):
         known = [Property(*each) for each in properties]
         state.namespaces.put(Namespace(catalog, name, known, changed))

@@ -45,7 +45,8 @@ class TrimmedLog(NamedTuple):
 class DomainState:
     """Everything a decision may depend on; `position` and `at` are of the last event.
 
-    `cuts` are in order, oldest first. `trimmed` is None while all events are in the log.
+    `cuts` are in order, oldest first. `trimmed` is the last trim that was decided, None if none
+    was. `begins` is the position of the first event in the log, as far as leaders saw it.
     """
 
     position: int = 0
@@ -62,6 +63,7 @@ class DomainState:
     winners: ConflictIndex = field(default_factory=ConflictIndex)
     cuts: list[Cut] = field(default_factory=list)
     trimmed: TrimmedLog | None = None
+    begins: int = 1
     # A cache, not part of the state: predicates in compiled form.
     predicates: Predicates = field(default_factory=Predicates, compare=False, repr=False)
 

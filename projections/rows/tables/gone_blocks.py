@@ -1,9 +1,9 @@
 """Gone blocks: rows of the log that no live file holds any more, until the log is trimmed.
 
 Rows that a commit took out of the log are read at earlier positions, as removed files are. No
-vacuum finds them, so a trim of the log ends that: with the events it takes the bytes of the blocks
-that were removed below it, from the removed files and from the lists of the commits that added
-them. What else is said of these blocks stays.
+vacuum finds them, so a trim of the log ends that: once its events are gone, the bytes of the blocks
+that were removed below it go too, from the removed files and from the lists of the commits that
+added them. What else is said of these blocks stays. A trim that was only decided takes nothing.
 
 The commits that removed blocks stand in a queue by their positions. So a trim costs as much as it
 takes.
@@ -12,7 +12,7 @@ takes.
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from ledger.core.events.events import LogTrimmed
+from ledger.core.events.events import RecordsTrimmed
 from ledger.log.wire.file_extras import TRIMMED, is_block
 from ledger.log.wire.file_list import FileList, pack, unpack
 from projections.rows.applied import Applied
@@ -68,7 +68,7 @@ def gone_rows(applied: Applied, versions: Sequence[TableVersion]) -> Iterator[La
     yield QUEUE, QueueFields(queue.first, position).value()
 
 
-def trimmed(applied: Applied, body: LogTrimmed) -> Iterator[LateChange]:
+def trimmed(applied: Applied, body: RecordsTrimmed) -> Iterator[LateChange]:
     """Take the bytes of all blocks that were removed below the trim."""
     queue = queue_in(applied.stored)
     if queue is None or queue.first >= body.below:
@@ -132,4 +132,4 @@ def gone_in(stored: StoredRows, position: int) -> GoneFields:
     return read_gone(row)
 
 
-ROWS: Final[dict[type, Rows]] = {LogTrimmed: trimmed}
+ROWS: Final[dict[type, Rows]] = {RecordsTrimmed: trimmed}

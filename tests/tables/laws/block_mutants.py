@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from ledger.core.events.events import LogTrimmed
+from ledger.core.events.events import RecordsTrimmed
 from ledger.files.rows.joined_blocks import joined_blocks
 from ledger.ingest.batch import PendingRecords
 from ledger.ingest.offsets import LedgerOffsets, app_of
@@ -156,7 +156,7 @@ MUTANTS: Final = (
     ),
     BlockMutant(
         "a trim takes what is read above it",
-        [Swap(fold, "ROWS", {**fold.ROWS, LogTrimmed: [greedy(gone_blocks.trimmed)]})],
+        [Swap(fold, "ROWS", {**fold.ROWS, RecordsTrimmed: [greedy(gone_blocks.trimmed)]})],
         trims,
     ),
     BlockMutant("offsets are not compared", [Swap(LedgerOffsets, "record", uncompared)], ingests),
