@@ -14,7 +14,7 @@ next leader refuses it without a decision.
 from collections.abc import Callable, Sequence
 
 from ledger.config.settings import Genesis, SequencerSettings
-from ledger.core.commands import Command, OpenSession
+from ledger.core.commands import Command
 from ledger.core.decide.cut import fill, take_up
 from ledger.core.decide.decide import decide
 from ledger.core.decide.housekeep import Lapsed, genesis, housekeep
@@ -39,6 +39,7 @@ from ledger.log.checkpoints import Checkpoint
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
 from ledger.log.wire.codec import decode_command, frame_event
 from ledger.log_lines import CommandLines, LogLines
+from ledger.sequencer.barren_terms import LEADERS_PER_COMMAND, ended_over, failed
 from ledger.sequencer.bounded_clock import BoundedClock
 from ledger.sequencer.in_flight import Flight
 from ledger.sequencer.leases import Leases
@@ -54,8 +55,6 @@ INTERNAL_PER_STEP = 20
 FLIGHT_WAIT_S = 0.02
 LOOKS_FOR_BEGINNING = 500
 DELIVERY_S = 35.0
-# After this many leaders in a row ended over a command, it is refused.
-LEADERS_PER_COMMAND = 6
 
 Decide = Callable[[DomainState, Command, int], Body]
 
@@ -387,18 +386,3 @@ class Leader:
 def catalog_of(state: DomainState, created: Genesis) -> str:
     """Return the catalog that the ledger was, or will be, created with."""
     return min(state.catalogs, default=created.catalog)
-
-
-def ended_over(waiting_since: int, barren: Sequence[int]) -> int:
-    """Return how many barren terms began while a command was already waiting.
-
-    All times are the broker's, in milliseconds. A leader that ended without a waiting command does
-    not count.
-    """
-    return sum(began >= waiting_since for began in barren)
-
-
-def failed(command: Command, why: str) -> Body:
-    """Return the refusal of a command that the ledger cannot decide."""
-    nonce = command.nonce if isinstance(command, OpenSession) else b""
-    return refuse(Reason.COMMAND_FAILED, why)._replace(nonce=nonce)

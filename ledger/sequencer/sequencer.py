@@ -45,9 +45,10 @@ from ledger.log.port import Log, LogReader, LogWriter, Topic
 from ledger.log.restored import check_finished
 from ledger.log.wire.codec import frame_fence
 from ledger.log_lines import LogLines
+from ledger.sequencer.barren_terms import ended_over
 from ledger.sequencer.bounded_clock import BoundedClock
 from ledger.sequencer.checkpointing import Checkpointing
-from ledger.sequencer.leader import DELIVERY_S, Decide, Leader, catalog_of, ended_over
+from ledger.sequencer.leader import DELIVERY_S, Decide, Leader, catalog_of
 from ledger.sequencer.tally import SequencerTally
 from ledger.version import CODE_VERSION, READER_VERSION
 

@@ -72,8 +72,7 @@ KINDS = (*[("listed", "managed"), ("directories", "managed")] * 4, ("listed", "e
 SIZES = (1, 1, 1, 1, 2, 3, 1, 2, 0)
 SCOPES = ("partition", "partition", "unpartitioned", "table")
 OPERATIONS = ("update", "insert", "delete")
-# What most commands are about, so that they meet each other.
-FEW = 2
+FEW = 2  # What most commands are about, so that they meet each other.
 
 
 class Step(NamedTuple):
@@ -235,10 +234,8 @@ def namespace(player: Player, draw: Draw) -> Command:
     """Create, alter or drop a namespace."""
     act = draw.of(ACTS)
     said = [Property("comment", draw.of(NAMES))] if act != "drop" else []
-    asks = player.asks(draw, player.session(draw))
-    return ChangeNamespace(
-        *asks, player.read_at(draw), CATALOG, draw.of(("s", "s.t", "S")), act, said
-    )
+    asks = (*player.asks(draw, player.session(draw)), player.read_at(draw), CATALOG)
+    return ChangeNamespace(*asks, draw.of(("s", "s.t", "S")), act, said)
 
 
 def trim(player: Player, draw: Draw) -> Command:
@@ -317,9 +314,9 @@ def let_time_pass(player: Player, draw: Draw) -> None:
 def take_over(player: Player, draw: Draw) -> Event:
     """Let a leader see a trim or resign, or its successor begin, find commands gone, outlive it."""
     driver = player.driver
-    begins, newest = driver.state.begins, driver.state.position
-    if begins < newest and not draw.mostly():
-        return driver.internal(RecordsTrimmed(begins + 1 + draw.below(newest - begins)))
+    events = range(driver.state.begins + 1, driver.state.position + 1)
+    if events and not draw.mostly():
+        return driver.internal(RecordsTrimmed(draw.of(events)))
     if draw.mostly(40):
         return driver.internal(Resigned("leader"))
     if draw.mostly(40):
@@ -351,13 +348,12 @@ UNASKED: dict[str, Callable[[Player, Draw], Event | None]] = {
     "tidy": tidy,
     "take_over": take_over,
 }
-WEIGHTS = {
+WEIGHTS = dict.fromkeys(("open_session", "abort", "drop", "forget", "repeat", "tidy"), 2) | {
     "open_txn": 9,
     "commit": 10,
     "create": 5,
     "allocate": 4,
     "rename": 4,
-    **dict.fromkeys(("open_session", "abort", "drop", "forget", "repeat", "tidy"), 2),
 }
 # The first move does nothing if it draws zeros: what does not matter to a failure shrinks to it.
 MOVES = [move for move in (*UNASKED, *COMMANDS) for _ in range(WEIGHTS.get(move, 1))]
@@ -374,8 +370,8 @@ OPENING: tuple[Command, ...] = (
 def steps(
     moves: Iterable[str] = MOVES, *, min_size: int = 40, max_size: int = 60
 ) -> st.SearchStrategy[list[Step]]:
-    draws = st.binary(min_size=DRAW_BYTES, max_size=DRAW_BYTES)
-    step = st.builds(Step, st.sampled_from(list(moves)), draws)
+    drawn = st.binary(min_size=DRAW_BYTES, max_size=DRAW_BYTES)
+    step = st.builds(Step, st.sampled_from(list(moves)), drawn)
     return st.lists(step, min_size=min_size, max_size=max_size)
 
 
@@ -394,9 +390,9 @@ def played(history: Iterable[Step], limits: Limits = LIMITS) -> Player:
 
 def fingerprint(seed: int, count: int) -> str:
     """Return one digest over every byte a seed's history wrote and the state it led to."""
-    driver = played(random_steps(seed, count)).driver
-    written = b"".join(record.value for record in driver.records)
-    return sha256(written + digest(driver.state, driver.head).encode()).hexdigest()
+    end = played(random_steps(seed, count)).driver
+    written = b"".join(record.value for record in end.records)
+    return sha256(written + digest(end.state, end.head).encode()).hexdigest()
 
 
 if __name__ == "__main__":
