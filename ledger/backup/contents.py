@@ -40,6 +40,17 @@ def manifest_in(place: BackupPlace) -> Manifest:
     return found
 
 
+def manifest_of_ledger(place: BackupPlace, ledger: str) -> Manifest:
+    """Return the manifest of a backup of the ledger with an id; raises as `manifest_in`."""
+    found = manifest_in(place)
+    if found.ledger != ledger:
+        raise BackupError(
+            f"the backup in {place.path} is of ledger {found.ledger}, and this one is {ledger}; "
+            "name a backup of this ledger"
+        )
+    return found
+
+
 def parts(place: BackupPlace, manifest: Manifest) -> Iterator[Part]:
     """Yield the records of a backup, a file at a time.
 

@@ -90,7 +90,9 @@ def held_rows(
             unknown -= found
             if is_erased(file):
                 continue
-            is_there = not file.removed or found or file.rows or storage.exists(file.path)
+            # A vacuum may delete the files of a dropped table, although no commit removed them.
+            is_needed = not file.removed and not row.dropped
+            is_there = is_needed or found or file.rows or storage.exists(file.path)
             if not is_there or not may_hold(snapshot, file, where):
                 continue
             if file.rows == TRIMMED:

@@ -18,6 +18,7 @@ STORE = "store"
 SPARK = "spark"
 # Below its folder the feeder keeps its rows beside Spark's own checkpoint.
 SPARK_ROWS = "rows"
+SPARK_CHECKPOINTS = "checkpoints"
 BROKER: Final = "broker"
 ASIDE: Final = ".aside-"
 """Between the name of a folder that was set aside and the time of that."""
@@ -48,6 +49,11 @@ def hold(lock: IO[str]) -> bool:
 def row_folders(folder: Path) -> list[Path]:
     """Return the folders in which roles of a ledger may keep rows."""
     return [folder / STORE, folder / SPARK / SPARK_ROWS]
+
+
+def folders_aside(folder: Path) -> list[Path]:
+    """Return the folders of former rows and of a former broker that lie in a ledger's folder."""
+    return sorted(folder.glob(f"*{ASIDE}*"))
 
 
 def remove_folder(rows: Path) -> None:

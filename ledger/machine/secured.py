@@ -48,7 +48,7 @@ GROUPS: Final = "lakeledger-"
 TOKENS: Final = "tokens"
 TOKEN: Final = "token"  # noqa: S105 - the name of a file
 # The roles of each user; clients of this machine may also look at the ledger and back it up. A trim
-# removes records, so it has a login of its own.
+# removes records, and a search for forgotten rows reads all topics: each has a login of its own.
 USERS: Final[Mapping[str, Sequence[str]]] = {
     SEQUENCER: ("sequencer",),
     "follower": ("follower",),
@@ -61,6 +61,7 @@ USERS: Final[Mapping[str, Sequence[str]]] = {
     FEEDER: ("feeder",),
     CLIENT: ("client", "operator", "backup"),
     "trim": ("trim",),
+    "forget": ("forget",),
 }
 PASSWORD_BYTES: Final = 32
 ANSWER_S: Final = 30.0

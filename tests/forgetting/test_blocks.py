@@ -9,7 +9,8 @@ import pytest
 from ledger.client import Ledger
 from ledger.expressions.parse import parse
 from ledger.forgetting.forgetting import forget, look
-from ledger.forgetting.traces import RowsHere, Surroundings, traces
+from ledger.forgetting.held_places import RowsHere, Surroundings
+from ledger.forgetting.traces import traces
 from ledger.log.memory import MemoryLog
 from projections.fold.follower import Follower
 from projections.store.port import KEYS_END

@@ -12,8 +12,9 @@ from ledger.client import Ledger
 from ledger.errors import FilesUnknownError
 from ledger.expressions.parse import parse
 from ledger.forgetting.forgetting import ForgottenRows, forget, look
+from ledger.forgetting.held_places import HeldPlace, Surroundings, ranges
 from ledger.forgetting.held_rows import HeldRows
-from ledger.forgetting.traces import HeldPlace, Surroundings, ranges, traces
+from ledger.forgetting.traces import traces
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic, records_between
 from ledger.properties.column_lists import SKIPPED

@@ -14,10 +14,11 @@ from ledger.errors import ConflictError, RowsErasedError, RowsKeyError, Settings
 from ledger.expressions.parse import parse
 from ledger.files.rows.blocks import block_of, rows_of_block
 from ledger.forgetting.forgetting import forget, look
+from ledger.forgetting.held_places import Surroundings
 from ledger.forgetting.held_rows import HeldFile, HeldRows
 from ledger.forgetting.key_dropping import drop_keys, keys_of, live_blocks
 from ledger.forgetting.own_values import OwnValues
-from ledger.forgetting.traces import Surroundings, traces
+from ledger.forgetting.traces import traces
 from ledger.keys.keyed_reads import keyed
 from ledger.keys.sealed_rows import head_in
 from ledger.log.memory import MemoryLog

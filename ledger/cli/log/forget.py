@@ -1,7 +1,6 @@
 """The command that takes rows out of a table for good, and says what still knows their values."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,11 +20,10 @@ from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import amount
 
 if TYPE_CHECKING:
-    from ledger.backup.place import BackupPlace
-    from ledger.config.address import Address
     from ledger.forgetting.forgetting import ForgottenRows
+    from ledger.forgetting.held_places import HeldPlace
     from ledger.forgetting.held_rows import HeldFile, HeldRows
-    from ledger.forgetting.traces import HeldPlace, RowsHere, Surroundings
+    from ledger.reads.port import TableRow
 
 BackupsOption = Annotated[
     list[str] | None,
@@ -66,11 +64,11 @@ def table_forget(
     backups, published logs and rows. The report says until when each of them holds what. With
     --dry-run nothing changes: so it is also the report of a later day.
     """
+    from ledger.cli.log.known_here import check_backups, surroundings  # noqa: PLC0415
     from ledger.client import Ledger  # noqa: PLC0415 - a command loads what it uses
     from ledger.config.search import find_address, log_of  # noqa: PLC0415
     from ledger.expressions.parse import parse  # noqa: PLC0415
-    from ledger.forgetting.forgetting import forget, keys_in, look  # noqa: PLC0415
-    from ledger.forgetting.key_dropping import GRACE_S  # noqa: PLC0415
+    from ledger.forgetting.forgetting import forget, look  # noqa: PLC0415
 
     address, condition = find_address(ledger=ledger), parse(where)
     with ExitStack() as own:
@@ -79,22 +77,38 @@ def table_forget(
             Ledger.connect(ledger=ledger, catalog=catalog, application="lakeledger table forget")
         )
         row = known_table(client.reads(), catalog, name)
+        check_backups(backup or (), client.reads().identity().ledger)
+        around = surroundings(log, address, backup or ())._replace(keys=client.keys)
         with progress_bar("files", transient=True) as bar:
             held = look(client.reads(), row, condition, progress=bar)
         done: ForgottenRows | None = None
         if not dry_run:
-            confirm(plan_of(held, row.name), yes=yes)
-            if keys_in(held):
-                say(f"for {GRACE_S:g} s writers may commit rows under the former keys")
+            agreed(row, held, yes=yes)
             done = forget(client, row, condition, held, older_than_h=older_than, reason=reason)
             row = client.table(row.name)
             held = look(client.reads(), row, condition, held.values)
-        around = surroundings(log, address, backup or ())._replace(keys=client.keys)
         kept_by = "" if done is None else kept_until(done, older_than)
         places = held_places(client.reads(), row, held, around, kept_by)
     tell(held, done, places, output)
     if done is not None:
         check_gone(held)
+
+
+def agreed(row: "TableRow", held: "HeldRows", *, yes: bool) -> None:
+    """Show what is going to happen, and ask; end the command for a table that was dropped."""
+    from ledger.forgetting.forgetting import keys_in  # noqa: PLC0415
+    from ledger.forgetting.key_dropping import GRACE_S  # noqa: PLC0415
+    from ledger.forgetting.traces import vacuum_of  # noqa: PLC0415
+
+    if row.dropped:
+        raise Stopped(
+            f"table {row.name} ({row.table}) was dropped, so no commit can write its files anew. "
+            f"Delete all of them with: {vacuum_of(row)}. Then --dry-run reports what remains",
+            ExitCode.USAGE,
+        )
+    confirm(plan_of(held, row.name), yes=yes)
+    if keys_in(held):
+        say(f"for {GRACE_S:g} s writers may commit rows under the former keys")
 
 
 def check_gone(held: "HeldRows") -> None:
@@ -153,54 +167,6 @@ def kept_until(done: "ForgottenRows", older_than: float) -> str:
     if done.kept_by or not older_than:
         return done.kept_by
     return f"they were removed {older_than:g} hours ago (--older-than), then the same command again"
-
-
-def surroundings(log: Any, address: "Address", backups: "list[str] | tuple[()]") -> "Surroundings":
-    """Return what this host knows of the ledger."""
-    from ledger.backup.place import open_place  # noqa: PLC0415
-    from ledger.config.config import load  # noqa: PLC0415
-    from ledger.forgetting.traces import Surroundings  # noqa: PLC0415
-    from ledger.log.trimmed import read_trim_mark  # noqa: PLC0415
-    from ledger.machine.folder import BROKER  # noqa: PLC0415
-    from ledger.machine.room import places_of  # noqa: PLC0415
-
-    settings, last, mark = load().settings, places_of(address).last_backup(), read_trim_mark(log)
-    paths = [*backups, settings.log.archive, "" if last is None else last.path]
-    paths.append("" if mark is None else mark.archive)
-    places: dict[str, BackupPlace] = {}
-    for place in (open_place(path) for path in paths if path):
-        places.setdefault(place.path, place)
-    topics = None if address.store is None else address.store.parent / BROKER / "log"
-    return Surroundings(
-        log,
-        address.ledger,
-        list(places.values()),
-        list(stores_of(address)),
-        topics,
-        settings.publisher.retention_h,
-    )
-
-
-def stores_of(address: "Address") -> "Iterator[RowsHere]":
-    """Yield the stores of rows on this host, each with its rows as they are then."""
-    from ledger.backup.images.manifest import PUBLICATION  # noqa: PLC0415
-    from ledger.cli.log.images import stores_here  # noqa: PLC0415
-    from ledger.forgetting.traces import RowsHere  # noqa: PLC0415
-    from projections.errors import StoreMissingError  # noqa: PLC0415
-    from projections.fold.registering import name_of  # noqa: PLC0415
-    from projections.images.stored import FORMATS  # noqa: PLC0415
-    from projections.store.port import KEYS_END  # noqa: PLC0415
-    from projections.store.rocks_reader import RocksReader  # noqa: PLC0415
-
-    for section, root in stores_here(address).items():
-
-        def rows(section: str = section, root: Any = root) -> Iterator[tuple[bytes, bytes]]:
-            version = FORMATS[section]
-            with suppress(StoreMissingError), RocksReader.open(root, version=version) as reader:
-                yield from reader.scan(b"", KEYS_END)
-
-        role = "publisher" if section == PUBLICATION else "follower"
-        yield RowsHere(role, name_of(root), root, rows)
 
 
 def tell(

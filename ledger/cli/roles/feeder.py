@@ -24,6 +24,7 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import add_topic
 from ledger.log.port import Log, Topic
 from ledger.log_lines import is_debugged
+from ledger.machine.folder import SPARK_CHECKPOINTS, SPARK_ROWS
 from ledger.machine.process import final, freeze_recovered
 from projections.fold.registering import Registration, name_of
 from projections.store.port import RowStore
@@ -65,10 +66,10 @@ def serve_feeder(
         spark = ledger_session("lakeledger-feeder")
         with final(StoreDamagedError, OffsetGoneError), ExitStack() as held:
             log = held.enter_context(closing(KafkaLog(kafka, found.ledger, client=client)))
-            rebuild_rows(log, store / "rows", stop, images, asked=rebuild)
+            rebuild_rows(log, store / SPARK_ROWS, stop, images, asked=rebuild)
             if stop.is_set():
                 return
-            rows: RowStore = held.enter_context(open_begun(log, store / "rows", images))
+            rows: RowStore = held.enter_context(open_begun(log, store / SPARK_ROWS, images))
             if found.feeder.publish:
                 add_topic(kafka, found.ledger, Topic.CACHE, client=client)
                 rows = held.enter_context(publishing(log, rows))
@@ -80,7 +81,7 @@ def serve_feeder(
                 fold,
                 bootstrap=kafka,
                 ledger=found.ledger,
-                checkpoints=store / "checkpoints",
+                checkpoints=store / SPARK_CHECKPOINTS,
                 trigger_ms=found.feeder.trigger_ms,
                 checkpoint_s=found.feeder.checkpoint_s,
                 client=of_spark,

@@ -160,6 +160,15 @@ ROLES: Final[Mapping[str, RoleRights]] = {
             Topic.CONSUMERS: (READ, WRITE),
         },
     ),
+    "forget": RoleRights(
+        "`lakeledger table forget`: takes rows out for good, and searches every topic for them",
+        {
+            **dict.fromkeys(Topic, (READ,)),
+            **WRITTEN,
+            Topic.COMMANDS: (READ, WRITE),
+            Topic.HEARTBEATS: (READ, WRITE),
+        },
+    ),
     "restore": RoleRights(
         "`lakeledger restore`: creates the topics, and writes the events of a backup",
         {
