@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from ledger.backup.errors import BackupError
 from ledger.config.layers import path_of
@@ -19,10 +20,15 @@ from ledger.errors import SettingsError
 LOCK: Final = ".lock"
 UNFINISHED: Final = ".unfinished"
 S3: Final = "s3:"
+KEPT: Final = frozenset({"region", "endpoint_override", "scheme"})
+"""The parts of the query of an S3 URL that lead to the bucket; others may hold a login."""
 
 
 class BackupPlace(Protocol):
-    """Holds the files of one backup; `path` is its name for people."""
+    """Holds the files of one backup.
+
+    `path` is what is recorded of the place: it leads there from any folder, and has no login.
+    """
 
     path: str
 
@@ -50,7 +56,8 @@ class BackupPlace(Protocol):
 def open_place(path: str) -> BackupPlace:
     """Return the place that a path names; raises SettingsError, BackupError for S3 without pyarrow.
 
-    `s3://bucket/prefix` is S3, everything else a folder.
+    `s3://bucket/prefix` is S3, everything else a folder. What is recorded of a backup is read by
+    processes that began elsewhere, so the place of a folder is absolute.
     """
     if path.startswith(S3):
         from ledger.backup.s3 import S3Place  # noqa: PLC0415 - needs an extra
@@ -60,7 +67,20 @@ def open_place(path: str) -> BackupPlace:
         raise SettingsError(
             f"PATH must be a folder or s3://bucket/prefix, got {path.partition('?')[0]!r}"
         )
-    return FolderPlace(path_of(path, "PATH"))
+    return FolderPlace(path_of(path, "PATH").absolute())
+
+
+def without_login(path: str) -> str:
+    """Return the path of a place as it may be shown and recorded: without user and password.
+
+    What leads to a store other than AWS' own stays.
+    """
+    if not path.startswith(S3):
+        return path
+    parts = urlsplit(path)
+    kept = [(name, each) for name, each in parse_qsl(parts.query) if name in KEPT]
+    query = f"?{urlencode(kept, safe=':/')}" if kept else ""
+    return f"s3://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/") + query
 
 
 class FolderPlace:

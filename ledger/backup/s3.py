@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ledger.backup.errors import BackupError
+from ledger.backup.place import without_login
 from ledger.errors import SettingsError
 
 EXTRA: Final = "lakeledger[s3]"
@@ -19,7 +20,8 @@ class S3Place:
     """The objects below `s3://bucket/prefix`.
 
     Login, region and endpoint come from the settings of AWS' own tools, or from the query of the
-    URL in pyarrow's form: `?region=eu-central-1&endpoint_override=host:port&scheme=http`.
+    URL in pyarrow's form: `?region=eu-central-1&endpoint_override=host:port&scheme=http`. `path`
+    keeps these three, so that a reader of it looks at the same store.
     """
 
     def __init__(self, url: str) -> None:
@@ -29,10 +31,10 @@ class S3Place:
                 "a PATH that begins with s3: must be s3://bucket/prefix, and this one names no "
                 "bucket. Put ./ before the name of a folder"
             )
-        # User, password and query may hold the login.
-        self.path = f"s3://{parts.hostname}{parts.path}".rstrip("/")
+        self.path = without_login(url)
+        self._shown = self.path.partition("?")[0]
         fs = loaded()
-        with refusals_named(self.path):
+        with refusals_named(self._shown):
             self._system, root = fs.FileSystem.from_uri(url)
         self._root = root.rstrip("/")
         self._selector = fs.FileSelector(self._root, allow_not_found=True)
@@ -40,13 +42,13 @@ class S3Place:
 
     def names(self) -> set[str]:
         """Return the names of the objects directly below the prefix."""
-        with refusals_named(self.path):
+        with refusals_named(self._shown):
             found = self._system.get_file_info(self._selector)
         return {each.base_name for each in found if each.type == self._file_type}
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of an object, None if absent."""
-        with refusals_named(f"{self.path}/{name}"):
+        with refusals_named(f"{self._shown}/{name}"):
             try:
                 with self._system.open_input_stream(f"{self._root}/{name}") as stream:
                     return bytes(stream.read())
@@ -56,14 +58,14 @@ class S3Place:
     def write(self, name: str, data: bytes) -> None:
         """Send a whole object."""
         with (
-            refusals_named(f"{self.path}/{name}"),
+            refusals_named(f"{self._shown}/{name}"),
             self._system.open_output_stream(f"{self._root}/{name}") as stream,
         ):
             stream.write(data)
 
     def remove(self, name: str) -> None:
         """Remove an object that is there."""
-        with refusals_named(f"{self.path}/{name}"):
+        with refusals_named(f"{self._shown}/{name}"):
             self._system.delete_file(f"{self._root}/{name}")
 
     def alone(self) -> AbstractContextManager[None]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ledger.backup.contents import manifest_of_ledger, parts
 from ledger.backup.images.manifest import PUBLICATION, image_names, read_image
 from ledger.backup.images.reading import checkpoint_row, rows_of
-from ledger.backup.place import BackupPlace, open_place
+from ledger.backup.place import BackupPlace, open_place, without_login
 from ledger.errors import LedgerError
 from ledger.forgetting.held_places import (
     FOR_GOOD,
@@ -52,7 +52,7 @@ class BackupSearch:
             try:
                 place = open_place(path)
             except LedgerError as problem:
-                yield unread("backup", path.partition("?")[0], problem)
+                yield unread("backup", without_login(path), problem)
                 continue
             if place.path not in seen:
                 seen.add(place.path)

@@ -65,6 +65,21 @@ def test_runs_add_what_is_new_and_a_restore_gives_the_same_log(url: str) -> None
     assert verify(log) == verify(driver.log)
 
 
+def test_the_path_of_a_place_leads_there_and_has_no_login(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mark of a trim has this path, and its readers have their login from the environment."""
+    driver, place = domain(), open_place(url)
+    taken = take(driver.log, place, TOPICS, stop=NEVER)
+    assert LOGIN.partition(":")[2] not in place.path
+    user, password = LOGIN.split(":")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", user)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", password)
+    again = open_place(place.path)
+    assert again.path == place.path
+    assert manifest_in(again) == taken.manifest
+
+
 def test_a_small_last_object_is_replaced_by_a_longer_one(url: str) -> None:
     driver, place = domain(), open_place(url)
     for _ in range(4):
