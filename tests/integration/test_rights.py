@@ -218,6 +218,21 @@ def set_otherwise(secured: SecureBroker, topic: Topic, setting: str, value: str)
 
 
 @pytest.mark.usefixtures("ledger")
+def test_the_size_of_a_log_leaves_out_what_may_not_be_read(
+    secured: SecureBroker, tmp_path: Path
+) -> None:
+    done = done_of(secured, tmp_path, "operator", "log", "size", "--output", "json")
+    assert done.returncode == ExitCode.DONE, done.stderr
+    found = {each["what"] for each in json.loads(done.stdout)["held"]}
+    assert {"topic events", "topic catalogs"} <= found
+    assert "topic commands" not in found
+    absent = ("--backup", str(tmp_path / "none"))
+    done = done_of(secured, tmp_path, "operator", "log", "size", *absent)
+    assert (done.returncode, done.stdout) == (ExitCode.FAILED, "")
+    assert str(tmp_path / "none") in done.stderr
+
+
+@pytest.mark.usefixtures("ledger")
 def test_a_backup_needs_no_right_to_write(secured: SecureBroker, tmp_path: Path) -> None:
     done = done_of(secured, tmp_path, "backup", "backup", str(tmp_path / "copy"))
     assert done.returncode == ExitCode.DONE, done.stderr

@@ -39,7 +39,7 @@ def shown(look: "LogLook", output: Output) -> Mapping[str, Any]:
             "trim_policy": form_of(look.policy),
             "image": form_of(look.image),
             "consumers": form_of(look.consumers),
-            "a_day": form_of(look.a_day),
+            "a_day": form_of(look.a_day) if look.a_day and look.a_day.is_known else None,
             "days_left": look.days_left,
         }
     return {

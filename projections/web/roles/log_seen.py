@@ -71,7 +71,7 @@ def image_metrics(look: LogLook) -> Iterator[Metric]:
 
 def growth_metrics(look: LogLook) -> Iterator[Metric]:
     """Yield what a day adds, and for how long the disks of this host last."""
-    if look.a_day is not None:
+    if look.a_day is not None and look.a_day.is_known:
         added = GaugeMetricFamily("lakeledger_day_bytes", "Bytes that a day adds", labels=("what",))
         added.add_metric(("log",), look.a_day.log_bytes)
         added.add_metric(("rows",), look.a_day.row_bytes)
