@@ -28,16 +28,21 @@ def manifest_in(place: BackupPlace) -> Manifest:
     """Return the manifest of a backup; raises BackupError without one, else as its reader."""
     found = read_manifest(place)
     if found is None:
-        raise BackupError(
-            f"there is no backup in {place.path}: it has no {NAME}. Give the path that "
-            "lakeledger backup wrote to"
-        )
+        raise not_there(place)
     if not found.files:
         raise BackupError(
             f"the backup in {place.path} was begun and holds no record yet. Run lakeledger backup "
             f"{place.path} again while the ledger is up"
         )
     return found
+
+
+def not_there(place: BackupPlace) -> BackupError:
+    """Return the error for a place without a backup, such as a disk that is not mounted."""
+    return BackupError(
+        f"there is no backup in {place.path}: it has no {NAME}. Give the path that "
+        "lakeledger backup wrote to"
+    )
 
 
 def manifest_of_ledger(place: BackupPlace, ledger: str) -> Manifest:

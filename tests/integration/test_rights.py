@@ -221,6 +221,8 @@ def set_otherwise(secured: SecureBroker, topic: Topic, setting: str, value: str)
 def test_the_size_of_a_log_leaves_out_what_may_not_be_read(
     secured: SecureBroker, tmp_path: Path
 ) -> None:
+    with connected(secured) as client:
+        client.begin().commit()
     done = done_of(secured, tmp_path, "operator", "log", "size", "--output", "json")
     assert done.returncode == ExitCode.DONE, done.stderr
     found = {each["what"] for each in json.loads(done.stdout)["held"]}

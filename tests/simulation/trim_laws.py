@@ -12,6 +12,7 @@ from ledger.backup.images.manifest import ROWS, ImageManifest
 from ledger.backup.images.reading import chains_at, newest_image
 from ledger.backup.images.starting import BY_TRIM
 from ledger.backup.joined import joined_log
+from ledger.backup.manifest import read_manifest
 from ledger.backup.place import BackupPlace
 from ledger.errors import LogDamagedError, NothingToTrimError, TrimRefusedError
 from ledger.log.checkpoints import digest, load, manifests, read_newest_head
@@ -52,6 +53,8 @@ class TrimLaws:
     def most(self, place: BackupPlace) -> int | None:
         """Return how far a trim may go by images, checkpoints and consumers; None without."""
         log = ProcessLog(self._world.network, dice(self._world.seed, "most"))
+        if read_manifest(place) is None:
+            return None
         image, checkpoint = newest_image(place), read_newest_head(log, 0)
         if image is None or checkpoint is None:
             return None

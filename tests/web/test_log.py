@@ -2,6 +2,7 @@
 
 import pytest
 
+from ledger.cli.machine.log_shown import image_text
 from ledger.reads.remote.http_form import form_of
 from ledger.trimming.look import LastTrim
 from ledger.trimming.watch import LogSeen
@@ -66,6 +67,17 @@ def test_an_image_that_cannot_be_read_has_no_age() -> None:
     found = {metric.name: metric.samples for metric in log_metrics(LogSeen(look))}
     assert found["lakeledger_image_unreadable"][0].value == 1
     assert not found.keys() & {"lakeledger_image_age_seconds", "lakeledger_day_bytes"}
+
+
+@pytest.mark.parametrize(("trim", "expected"), [(LOOK.trim, [1]), (None, [])])
+def test_no_image_is_an_alert_once_the_log_was_trimmed(
+    trim: LastTrim | None, expected: list[int]
+) -> None:
+    look = LOOK._replace(image=None, trim=trim)
+    found = {metric.name: metric.samples for metric in log_metrics(LogSeen(look))}
+    assert [each.value for each in found.get("lakeledger_image_unreadable", ())] == expected
+    assert not found.keys() & {"lakeledger_image_age_seconds", "lakeledger_image_position"}
+    assert (image_text(look) is None) is (trim is None)
 
 
 def test_only_the_slowest_of_many_consumers_have_series() -> None:

@@ -10,7 +10,7 @@ from itertools import islice
 from operator import ge, itemgetter
 from typing import TYPE_CHECKING, Final
 
-from ledger.backup.contents import manifest_in, opened_file
+from ledger.backup.contents import manifest_in, not_there, opened_file
 from ledger.backup.errors import ImageDamagedError, ImageForeignError
 from ledger.backup.images.manifest import (
     ROWS,
@@ -22,7 +22,7 @@ from ledger.backup.images.manifest import (
     read_image,
 )
 from ledger.backup.images.rows_file import Row, digest_of, open_rows_file
-from ledger.backup.manifest import Manifest
+from ledger.backup.manifest import NAME, Manifest
 from ledger.backup.place import BackupPlace
 
 if TYPE_CHECKING:
@@ -33,8 +33,14 @@ NO_PROGRESS: Final[Progress] = lambda _done, _end: None  # noqa: E731 - a defaul
 
 
 def newest_image(place: BackupPlace, section: str = ROWS) -> ImageManifest | None:
-    """Return the newest image with a section, None if absent; raises as `read_image`."""
-    for name in image_names(place):
+    """Return the newest image with a section, None if the backup has none.
+
+    Raises BackupError for a place without a backup, and as `read_image`.
+    """
+    names = image_names(place)
+    if not names and place.read(NAME) is None:
+        raise not_there(place)
+    for name in names:
         image = read_image(place, name)
         if section in image.sections:
             return image

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ledger.config.address import Address
     from ledger.log.port import Log
     from ledger.reads.port import Reads
-    from ledger.trimming.look import ImageSeen, LogLook
+    from ledger.trimming.look import LogLook
 
 
 def looked_at(log: "Log", address: "Address") -> "LogLook":
@@ -45,7 +45,7 @@ def shown(look: "LogLook", output: Output) -> Mapping[str, Any]:
     return {
         "first_position": look.first,
         "trim_policy": policy_text(look),
-        "image": image_text(look.image),
+        "image": image_text(look),
         "slowest_consumer": None
         if slowest is None
         else f"{slowest.role} {slowest.name} on {slowest.host}, {slowest.behind} behind, heard "
@@ -65,10 +65,12 @@ def policy_text(look: "LogLook") -> str | None:
     return f"{keeps}; refused for {age_text(note.refused_s(look.at))}: {note.why}"
 
 
-def image_text(image: "ImageSeen | None") -> str | None:
-    """Return what is known of the newest image, in words."""
+def image_text(look: "LogLook") -> str | None:
+    """Return which image of rows is the newest, None without one on a whole log."""
+    image, trim = look.image, look.trim
     if image is None:
-        return None
+        relied = "none that this host finds; the last trim relied on one of position"
+        return None if trim is None else f"{relied} {trim.image}"
     if image.problem:
         return image.problem
     lacks = f"; it lacks events of {age_text(image.age_s)}" if image.age_s else ""

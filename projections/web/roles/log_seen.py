@@ -61,10 +61,12 @@ def log_metrics(seen: LogSeen) -> Iterator[Metric]:
 def image_metrics(look: LogLook) -> Iterator[Metric]:
     """Yield how old the image of rows is with which a new process would begin."""
     image = look.image
-    if image is None:
+    if image is None and look.trim is None:
         return
-    yield gauge("image_unreadable", "1 if the newest image cannot be read", bool(image.problem))
-    if not image.problem:
+    # A new process cannot read the events that left, so without an image it cannot begin.
+    is_unreadable = image is None or bool(image.problem)
+    yield gauge("image_unreadable", "1 if the newest image cannot be read", is_unreadable)
+    if image is not None and not image.problem:
         yield gauge("image_position", "Position of the newest image of rows", image.position)
         yield gauge("image_age_seconds", "For how long an event is not in an image", image.age_s)
 
