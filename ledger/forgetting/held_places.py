@@ -47,7 +47,7 @@ class Surroundings(NamedTuple):
 
     `topics` is the folder of the broker's logs if the broker is here, `backups` are the paths of
     the known ones, `asides` folders of former rows and of a former broker, `keys` the keys of
-    encrypted rows.
+    encrypted rows. `keep_days` is the policy of trims in the settings of this host, if it is set.
     """
 
     log: Log
@@ -58,6 +58,7 @@ class Surroundings(NamedTuple):
     retention_h: float = 0.0
     keys: KeyFolder | None = None
     asides: Sequence[Path] = ()
+    keep_days: float | None = None
 
 
 def searched(place: str, where: str, found: Iterator[HeldPlace]) -> Iterator[HeldPlace]:

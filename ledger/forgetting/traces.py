@@ -6,6 +6,7 @@ work as in the plan of it. A place that it cannot reach is named.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from ledger.clock import time_text
@@ -33,10 +34,12 @@ from ledger.keys.sealed_rows import key_of
 from ledger.log.consumers import registered
 from ledger.log.kafka.topic_settings import SETTINGS
 from ledger.log.port import Topic
+from ledger.log.trim_notes import TrimNote, read_trim_note
 from ledger.reads.amounts import amount
 from ledger.reads.port import Reads, TableRow
 
-SEGMENT_MS: Final = 7 * 24 * 60 * 60 * 1000
+DAY_MS: Final = 24 * 60 * 60 * 1000
+SEGMENT_MS: Final = 7 * DAY_MS
 """Kafka's own default of the time after which a segment takes no more records."""
 
 PUBLISHER: Final = "publisher"
@@ -151,7 +154,7 @@ def of_topics(search: RecordSearch, around: Surroundings) -> Iterator[HeldPlace]
             yield unread(place, around.ledger, problem)
             continue
         if found:
-            where, until = places_in(topic, found), until_left(topic, found)
+            where, until = places_in(topic, found), until_left(topic, found, around)
             yield HeldPlace(place, held_by(found), where, until)
 
 
@@ -162,13 +165,12 @@ def places_in(topic: Topic, found: Sequence[HeldRecord]) -> str:
     return f"offsets {ranges(each.offset for each in found)}"
 
 
-def until_left(topic: Topic, found: Sequence[HeldRecord]) -> str:
+def until_left(topic: Topic, found: Sequence[HeldRecord], around: Surroundings) -> str:
     """Return until when records are in a topic."""
     last = max(found)
     match topic:
         case Topic.EVENTS:
-            below = max(each.position for each in found) + 1
-            return f"a trim: lakeledger log trim --below {below} or later"
+            return until_trimmed(found, around)
         case Topic.COMMANDS:
             kept_ms = int(SETTINGS[topic]["retention.ms"])
             at = time_text(last.at + kept_ms + SEGMENT_MS)
@@ -176,6 +178,24 @@ def until_left(topic: Topic, found: Sequence[HeldRecord]) -> str:
         case Topic.CHECKPOINTS:
             return "newer checkpoints are without them, and the topic is compacted"
     return "newer records of their keys, and the compaction of the topic"
+
+
+def until_trimmed(found: Sequence[HeldRecord], around: Surroundings) -> str:
+    """Return until when events are in the log: by the policy of trims, if there is one."""
+    note: TrimNote | None = None
+    with suppress(LedgerError):
+        note = read_trim_note(around.log)
+    kept = around.keep_days or (None if note is None else note.keep_days)
+    below = max(each.position for each in found) + 1
+    by_hand = f"lakeledger log trim --below {below} or later"
+    if kept is None:
+        return f"a trim: {by_hand}"
+    due = time_text(max(each.at for each in found) + round(kept * DAY_MS))
+    text = f"a trim by log.keep_days, which is {kept:g}: after {due}, or {by_hand}"
+    if note is None:
+        return f"{text}. The policy has not tried yet"
+    tried = f"{text}. The policy last tried at {time_text(note.at)}"
+    return f"{tried} and waits: {note.why}" if note.why else tried
 
 
 def of_table_files(held: HeldRows, row: TableRow, around: Surroundings) -> Iterator[HeldPlace]:

@@ -11,6 +11,7 @@ from ledger.cli.failures import Stopped
 from ledger.cli.log.forget import agreed
 from ledger.cli.log.known_here import check_backups, folders_here
 from ledger.client import Ledger
+from ledger.clock import time_text
 from ledger.config.address import Address
 from ledger.core.acceptance import LogHead
 from ledger.errors import SettingsError
@@ -18,16 +19,18 @@ from ledger.expressions.parse import parse
 from ledger.forgetting.forgetting import look
 from ledger.forgetting.held_places import NOT_SEARCHED, ROWS, HeldPlace, Surroundings
 from ledger.forgetting.held_rows import HeldRows
-from ledger.forgetting.traces import traces
+from ledger.forgetting.traces import DAY_MS, traces
 from ledger.log.consumers import Consumer, register
 from ledger.log.lossy import LossyLog
-from ledger.log.port import Topic
+from ledger.log.port import Topic, records_between
+from ledger.log.trim_notes import TrimNote, write_trim_note
 from ledger.log.trimmed import TrimMark, write_trim_mark
 from ledger.machine.folder import folders_aside
 from ledger.session.tail import read_genesis
 from projections.fold.registering import name_of
 from tests.backup.benches import backed_up
 from tests.driver import Driver
+from tests.forgetting.every_byte import decoded_event
 
 NAME: Final = "people"
 COLUMNS: Final = [("id", "bigint"), ("name", "string")]
@@ -131,6 +134,38 @@ def test_trimmed_records_are_named_if_the_archive_that_has_them_is_not_there(
         segment.unlink()
     backed_up(log, archive)
     assert "trimmed records" not in not_searched(reported(ledger, log, backups=[str(archive)]))
+
+
+@pytest.mark.parametrize(
+    ("set_here", "note", "says", "waits"),
+    [
+        (None, None, "a trim: lakeledger log trim --below", False),
+        (2.0, None, "a trim by log.keep_days, which is 2: after", False),
+        (2.0, TrimNote(1, 9.0), "a trim by log.keep_days, which is 2: after", False),
+        (None, TrimNote(1, 9.0, 1, "the pin audit"), "a trim by log.keep_days, which is 9", True),
+    ],
+)
+def test_the_report_knows_when_the_policy_takes_events(
+    ledger: Ledger,
+    log: LossyLog,
+    set_here: float | None,
+    note: TrimNote | None,
+    says: str,
+    *,
+    waits: bool,
+) -> None:
+    if note is not None:
+        write_trim_note(log, note)
+    found = reported(ledger, log, keep_days=set_here)
+    (until,) = (each.until for each in found if each.place == "topic events")
+    assert until.startswith(says)
+    assert until.endswith("waits: the pin audit") is waits
+    days = set_here or (None if note is None else note.keep_days)
+    if days is not None:
+        position = ledger.history(NAME)[0].position
+        events = records_between(log, Topic.EVENTS, *log.ends(Topic.EVENTS))
+        at = {decoded_event(each.value)[0]: each.timestamp for each in events}[position]
+        assert f"after {time_text(at + round(days * DAY_MS))}, or lakeledger log trim" in until
 
 
 def test_folders_that_were_set_aside_are_named(

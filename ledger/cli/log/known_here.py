@@ -55,6 +55,7 @@ def surroundings(log: Any, address: "Address", backups: Sequence[str]) -> "Surro
         None if folder is None else folder / BROKER / "log",
         settings.publisher.retention_h,
         asides=[] if folder is None else folders_aside(folder),
+        keep_days=settings.log.keep_days,
     )
 
 
