@@ -40,7 +40,8 @@ def rows_of_block(path: str, block: bytes) -> pa.RecordBatch:
     if block == TRIMMED:
         raise UnreadableTableError(
             f"the rows of {path} were removed, and then the log was trimmed above them: read a "
-            "later version, or restore the ledger from the archive that lakeledger log size names"
+            "later version. A restored ledger has the trim too; only one from a backup that was "
+            "taken before the trim still reads them"
         )
     block = opened(path, block)
     try:
