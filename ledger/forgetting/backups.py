@@ -107,7 +107,7 @@ class BackupSearch:
             "or segment.bytes, and hold nothing but trimmed records"
         )
         where = "the broker's files of topic events, positions"
-        if gone and (first is None or any(each.offset < first for each in gone)):
+        if gone and (first is None or any(each.offset >= first for each in gone)):
             yield HeldPlace(
                 TRIMMED, held_by(gone), f"{where} {ranges(e.position for e in gone)}", until
             )

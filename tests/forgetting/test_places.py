@@ -36,7 +36,7 @@ NAME: Final = "people"
 COLUMNS: Final = [("id", "bigint"), ("name", "string")]
 PERSON: Final = {"id": 987654321, "name": "planted Pauline"}
 WHERE: Final = "id = 987654321"
-BELOW: Final = 4
+BELOW: Final = 8
 ALWAYS: Final = 10**6
 
 
@@ -121,7 +121,7 @@ def test_trimmed_records_are_named_if_the_archive_that_has_them_is_not_there(
     created = read_genesis(log, 1.0)
     topic = log.topic_id(Topic.EVENTS)
     archive = tmp_path / "backup"
-    mark = TrimMark(topic, BELOW, 3, LogHead(), created, str(archive), 0, 0)
+    mark = TrimMark(topic, BELOW, BELOW - 1, LogHead(), created, str(archive), 0, 0)
     write_trim_mark(log, 0, mark)
     found = reported(ledger, log)
     assert str(archive) in not_searched(found)["trimmed records"]
@@ -133,7 +133,13 @@ def test_trimmed_records_are_named_if_the_archive_that_has_them_is_not_there(
         assert ("trimmed records" in said) is is_there
         segment.unlink()
     backed_up(log, archive)
-    assert "trimmed records" not in not_searched(reported(ledger, log, backups=[str(archive)]))
+    known = {"backups": [str(archive)], "topics": segments.parent}
+    for first, is_there in ((0, True), (mark.offset, False)):
+        (segment := segments / f"{first:020}.log").touch()
+        found = reported(ledger, log, **known)
+        assert ("trimmed records" in {each.place for each in found}) is is_there
+        assert "trimmed records" not in not_searched(found)
+        segment.unlink()
 
 
 @pytest.mark.parametrize(
