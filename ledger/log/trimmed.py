@@ -23,6 +23,8 @@ from ledger.log.port import Log, Topic, records_between
 from ledger.log.wire.codec import record_kind
 
 WRITE_S: Final = 35.0
+LATELY_MS: Final = 2 * 60 * 1000
+"""How old the mark of a trim under way is at most, with clocks that differ."""
 FIELDS: Final = frozenset(
     {"topic", "below", "offset", "head", "created", "archive", "image", "position"}
 )
@@ -126,6 +128,22 @@ def trim_marks(log: Log, domain: int = 0) -> dict[int, TrimMark]:
             found.pop(mark.offset, None)
             found[mark.offset] = mark
     return found
+
+
+def marks_to_come(log: Log, position: int, now_ms: int, domain: int = 0) -> list[TrimMark]:
+    """Return the marks of late above a position whose records are still there.
+
+    Such a trim is under way, or was refused or interrupted.
+    """
+    (start, end), first = log.ends(Topic.CATALOGS), log.ends(Topic.EVENTS)[0]
+    late = [
+        mark
+        for record in (records_between(log, Topic.CATALOGS, start, end) if start < end else ())
+        if record.key.startswith(key_of(domain)) and now_ms - record.timestamp < LATELY_MS
+        if (mark := mark_in(record.value)) is not None and mark.offset > first
+    ]
+    topic = log.topic_id(Topic.EVENTS) if late else ""
+    return [mark for mark in late if mark.topic == topic and mark.below > position]
 
 
 def is_continued(log: Log, mark: TrimMark) -> bool:

@@ -11,7 +11,7 @@ from ledger.backup.images.reading import newest_image
 from ledger.backup.images.starting import OFF
 from ledger.backup.place import open_place
 from ledger.errors import AccessDeniedError, LedgerError
-from ledger.log.consumers import CACHE, PIN, RUNS_MS, Consumer, registered
+from ledger.log.consumers import BEGIN_ANEW, PIN, RUNS_MS, Consumer, registered
 from ledger.log.log_end import last_position
 from ledger.log.port import Log, Topic
 from ledger.log.trim_notes import TrimNote, read_trim_note
@@ -39,7 +39,10 @@ class LastTrim(NamedTuple):
 
 
 class ConsumerSeen(NamedTuple):
-    """A process that follows the log: how far behind its end it is, and how old its word is."""
+    """A process that follows the log: how far behind its end it is, and how old its word is.
+
+    `host` is empty if its record cannot be read, and then a trim waits for it.
+    """
 
     role: str
     name: str
@@ -52,12 +55,12 @@ class ConsumerSeen(NamedTuple):
     @property
     def is_waited_for(self) -> bool:
         """Whether it must come on by itself: a pin never does, and a cache may have ended."""
-        return self.role not in {PIN, CACHE}
+        return self.role not in {PIN, *BEGIN_ANEW}
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is a cache that was silent for so long that no trim waits for it."""
-        return self.role == CACHE and self.age_s * MS > RUNS_MS
+        """Whether it begins anew each time, and was silent for so long that no trim waits."""
+        return bool(self.host) and self.role in BEGIN_ANEW and self.age_s * MS > RUNS_MS
 
 
 class ImageSeen(NamedTuple):

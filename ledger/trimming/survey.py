@@ -18,7 +18,7 @@ from ledger.errors import NothingToTrimError, TrimRefusedError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import read_newest_head
-from ledger.log.consumers import PIN, Consumer, behind, registered
+from ledger.log.consumers import PIN, UNREADABLE, Consumer, behind, registered
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Progress, read_batch
 from ledger.log.trimmed import TrimMark, start_of
@@ -98,6 +98,13 @@ def check_consumers(consumers: Sequence[Consumer] | None, below: int, now_ms: in
     if not slow:
         return
     first = min(slow, key=lambda each: each.position)
+    if first.version == UNREADABLE:
+        raise TrimRefusedError(
+            f"the record of {first.role} {first.name} among the consumers cannot be read by this "
+            "version, so it is not known which events it needs. Trim with the version of "
+            "LakeLedger that wrote it, or forget one that is gone for good with: lakeledger "
+            f"consumers forget {first.role} {first.name}"
+        )
     if first.role == PIN:
         raise TrimRefusedError(
             f"the pin {first.name} keeps the events from position {first.position} on. Trim below "

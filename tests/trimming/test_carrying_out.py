@@ -1,24 +1,23 @@
-"""Carrying out a trim: what may come between its steps, and what is said in the log of its end."""
+"""Carrying out a trim while another process pins events, registers, or restores a copy."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Final
 
 import pytest
 
 from ledger.client import Ledger
-from ledger.core.events.events import RecordsTrimmed
-from ledger.core.state.domain import DomainState
-from ledger.errors import TrimRefusedError
-from ledger.log.memory import MemoryLog, MemoryWriter
+from ledger.errors import SettingsError, TrimRefusedError
+from ledger.log.consumers import PIN, REMOVES_S, Consumer, pin, register, registered
+from ledger.log.memory import MemoryLog, MemoryTopic, MemoryWriter
 from ledger.log.port import Topic
-from ledger.log.replay import Replay
-from ledger.log.trimmed import start_of, write_trim_mark
-from ledger.sequencer.log_beginning import LOOK_S, LogBeginning
-from ledger.testing import FixedClock, InMemoryLedger
+from ledger.log.trimmed import LATELY_MS, start_of, write_trim_mark
+from ledger.testing import InMemoryLedger
 from ledger.trimming.survey import TrimPlan
 from ledger.trimming.trimming import carry_out
 from tests.log.test_trimmed import log_of, mark_at
 
-BELOW, LATER = 6, 8
+BELOW = 6
 
 
 class CopiedLog(MemoryLog):
@@ -39,7 +38,7 @@ class CopiedLog(MemoryLog):
 @pytest.fixture
 def memory() -> Iterator[InMemoryLedger]:
     """Return a ledger with some events."""
-    with InMemoryLedger(clock=FixedClock()) as memory, memory.connect() as ledger:
+    with InMemoryLedger() as memory, memory.connect() as ledger:
         for number in range(5):
             ledger.create_table(f"t{number}", [("id", "bigint")])
         yield memory
@@ -68,47 +67,95 @@ def test_a_copy_that_was_restored_meanwhile_stays_whole(
     assert removed == []
 
 
-def said(memory: InMemoryLedger) -> list[int]:
-    """Return where the log begins, as its leaders said after each look, once one has passed."""
-    memory.advance(LOOK_S)
-    log = log_of(memory)
-    bodies = [event.body for event in Replay(log, begun=start_of(log))]
-    return [body.below for body in bodies if isinstance(body, RecordsTrimmed)]
+class WatchedLog(MemoryLog):
+    """A log in which another process acts behind a record of a topic."""
+
+    def __init__(self, log: MemoryLog, topic: Topic, act: Callable[[], None]) -> None:
+        super().__init__()
+        self.topics = log.topics
+        self._wanted, self._act = topic, act
+
+    def writer(self, topic: Topic) -> MemoryWriter:
+        """Return a writer; after its first record the other process acts."""
+        act = self._act if topic is self._wanted else lambda: None
+        return ActingWriter(self, self.topics[topic], act)
 
 
-def test_a_leader_says_that_records_left_once_they_did(
-    memory: InMemoryLedger, ledger: Ledger
-) -> None:
-    log = log_of(memory)
-    plans = [TrimPlan(mark_at(log, below), b"digest", 1) for below in (BELOW, LATER)]
-    for plan, before in zip(plans, ([], [BELOW]), strict=True):
-        mark = carry_out(ledger, log, plan, lambda _offset: None, "room")
-        assert said(memory) == before
-        log.remove_below(Topic.EVENTS, mark.offset)
-        assert said(memory) == [*before, mark.below]
+class ActingWriter(MemoryWriter):
+    """A writer behind whose records another process acts."""
+
+    def __init__(self, log: MemoryLog, topic: MemoryTopic, act: Callable[[], None]) -> None:
+        super().__init__(log, topic)
+        self._then = act
+
+    def flush(self, timeout_s: float) -> None:
+        """Let the other process act."""
+        super().flush(timeout_s)
+        self._then()
+
+
+SLOW: Final = Consumer("follower", "slow", "host", BELOW - 1, 1)
 
 
 @pytest.mark.parametrize(
-    ("begins", "is_marked", "expected"),
+    ("said", "why"),
     [
-        (1, True, RecordsTrimmed(BELOW)),
-        (BELOW - 1, True, RecordsTrimmed(BELOW)),
-        # A leader before has said so, or the log was trimmed further and lost that end since.
-        (BELOW, True, None),
-        (LATER, True, None),
-        (1, False, None),
+        (SLOW, "would begin anew at position 5"),
+        (SLOW._replace(role=PIN), "the pin slow keeps the events from position 5"),
+        (SLOW._replace(version=2), "cannot be read by this version"),
     ],
 )
-def test_what_a_new_leader_says_of_where_the_log_begins(
-    memory: InMemoryLedger, begins: int, *, is_marked: bool, expected: RecordsTrimmed | None
+def test_a_consumer_that_came_behind_the_plan_keeps_its_events(
+    memory: InMemoryLedger, ledger: Ledger, said: Consumer, why: str
+) -> None:
+    log, removed = log_of(memory), list[int]()
+    plan = TrimPlan(mark_at(log, BELOW), b"digest", 1)
+    marking = WatchedLog(log, Topic.CATALOGS, lambda: register(log, 0, said))
+    with pytest.raises(TrimRefusedError, match=why):
+        carry_out(ledger, marking, plan, removed.append, "room")
+    assert removed == []
+    assert start_of(log).offset == 0
+
+
+class TrimmedSoon(MemoryLog):
+    """A log whose records a trim removes while another process looks for marks the nth time."""
+
+    def __init__(self, log: MemoryLog, offset: int, nth: int) -> None:
+        super().__init__()
+        self.topics, self._offset, self._left = log.topics, offset, nth
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
+        """Return the ends before the removal."""
+        found = super().ends(topic, timeout_s)
+        if topic is Topic.CATALOGS and self.topics[Topic.CONSUMERS].records:
+            self._left -= 1
+            if not self._left:
+                self.remove_below(Topic.EVENTS, self._offset)
+        return found
+
+
+@pytest.mark.parametrize("former", [[], [Consumer(PIN, "audit", "host", BELOW, 1)]])
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_a_pin_fails_if_a_trim_that_found_no_pin_removes_its_events(
+    memory: InMemoryLedger, former: list[Consumer], nth: int
 ) -> None:
     log = log_of(memory)
-    mark, state = mark_at(log, BELOW), DomainState(begins=begins)
-    beginning = LogBeginning(log, LOOK_S)
-    assert beginning.seen(state, 0.0) is None
-    if is_marked:
-        write_trim_mark(log, 0, mark)
-    log.remove_below(Topic.EVENTS, mark.offset)
-    assert beginning.seen(state, LOOK_S / 2) is None
-    assert beginning.seen(state, LOOK_S) == expected
-    assert beginning.seen(state, 2 * LOOK_S) is None
+    for each in former:
+        register(log, 0, each)
+    mark = mark_at(log, BELOW)
+    write_trim_mark(log, 0, mark)
+    soon = TrimmedSoon(log, mark.offset, nth)
+    with pytest.raises(SettingsError, match=f"must be at position {BELOW} or later"):
+        pin(soon, "audit", BELOW - 1, log.now_ms())
+    assert registered(log) == former
+
+
+def test_a_pin_waits_for_no_trim_that_was_interrupted_or_takes_other_events(
+    memory: InMemoryLedger,
+) -> None:
+    log, began_s = log_of(memory), monotonic()
+    write_trim_mark(log, 0, mark_at(log, BELOW))
+    pin(log, "audit", BELOW - 1, log.now_ms() + LATELY_MS)
+    pin(log, "later", BELOW, log.now_ms())
+    assert monotonic() - began_s < REMOVES_S / 2
+    assert {each.name for each in registered(log) or ()} == {"audit", "later"}
