@@ -99,6 +99,7 @@ class Feeder:
             self._run(stop)
 
     def _run(self, stop: Signal) -> None:
+        self._note()
         query = self.start()
         try:
             while query.isActive and not stop.wait(LOOK_S):
@@ -207,6 +208,9 @@ class Feeder:
         with self._turn:
             if not self._is_feeding:
                 self._checkpoint.replace_if_old()
+        self._note()
+
+    def _note(self) -> None:
         if self._entry is not None:
             self._entry.note(self._fold.checkpointed)
 

@@ -27,7 +27,8 @@ WRITERS: Final = {
     Topic.CHECKPOINTS: {"sequencer", "trimming-sequencer", "recover"},
     Topic.CATALOGS: {"restore", "recover", "trim", "trimming-sequencer"},
     Topic.CONSUMERS: {
-        *("follower", "cache", "feeder", "publishing-feeder", "publisher", "notifier", "trim")
+        *("follower", "cache", "feeder", "publishing-feeder", "publisher", "notifier", "trim"),
+        "ingest",
     },
     Topic.CACHE: {"publishing-feeder"},
 }

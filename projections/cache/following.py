@@ -51,7 +51,7 @@ log_lines: Final = LogLines("lakeledger.cache")
 class FollowedEntries(Entries):
     """The entries of a domain, in at most `bytes_max` bytes of objects; the caller closes the log.
 
-    `entry` is their entry among the processes that follow the log.
+    `entry` is their entry among the processes that follow the log, which they leave when closed.
 
     They answer no read before they reach the end that the log had when they began. Until then each
     read gets a reason: "loading" after `start_loading`, where the store answers at once, and
@@ -70,7 +70,7 @@ class FollowedEntries(Entries):
         self.tables = HeldTables(bytes_max)
         self._log, self._images = log, images
         self._domain = domain
-        self._backlog, self._entry = Backlog(log), entry
+        self._backlog, self.entry = Backlog(log), entry
         self._changed = Condition()
         self._stop = Signal()
         self._thread = Thread(target=self._run, name="lakeledger-cache", daemon=True)
@@ -220,6 +220,8 @@ class FollowedEntries(Entries):
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
+        if self.entry is not None:
+            self.entry.leave()
 
     def _set(self, resumed: Checkpoint, end: int, reason: Reason) -> None:
         state, head, offset = resumed
@@ -239,6 +241,8 @@ class FollowedEntries(Entries):
         return bootstrap(state)
 
     def _load(self, reason: Reason) -> None:
+        if self.entry is not None:
+            self.entry.hold()
         newest = read_newest(self._log, self._domain)
         resumed = start_at(self._log, newest, self._images, self._domain)
         self.begin(resumed, self._log.ends(Topic.EVENTS)[1], reason)
@@ -280,6 +284,7 @@ class FollowedEntries(Entries):
         return None
 
     def _follow(self) -> None:
+        self._note()
         with closing(self._batches.open()) as events:
             # The last applied record was read again, and matched.
             if self._refused is not None:
@@ -291,8 +296,11 @@ class FollowedEntries(Entries):
                     self._apply([], has_come=True)
                 self._take_batch(events.read(READ_MAX, READ_WAIT_S), has_come=has_come)
                 self._read_to = events.next_offset()
-                if self._entry is not None:
-                    self._entry.note(self._batches.acceptor.head.position)
+                self._note()
+
+    def _note(self) -> None:
+        if self.entry is not None:
+            self.entry.note(self._batches.acceptor.head.position)
 
     def _take_batch(self, records: Sequence[Record], *, has_come: bool) -> None:
         """Apply the events of a batch, also of one that cannot be checked to its end now."""

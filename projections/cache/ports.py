@@ -23,6 +23,7 @@ from ledger.reads.port import Identity
 from projections.cache.entries.held import HeldTables
 from projections.cache.entries.ids import ReaderIds
 from projections.fold.lag import Lag
+from projections.fold.registering import Registration
 
 
 class EntryRead(NamedTuple):
@@ -67,6 +68,8 @@ class StoreAnswer(NamedTuple):
 class Entries(Protocol):
     """The entries of a cache; threads may share them. `tables` are the held tables.
 
+    `entry` is their entry among the processes that follow the log, if they have one.
+
     They may load while their process answers already. `remedy` names the process to check when they
     are behind the log, "" if there is no other one. What an implementation leaves out holds for
     rows that another process writes: they answer from the start, and take in the log by themselves.
@@ -74,6 +77,7 @@ class Entries(Protocol):
 
     tables: HeldTables
     remedy: str = ""
+    entry: Registration | None = None
 
     def identity(self) -> Identity | None:
         """Return which ledger the entries are of, None while that is not known."""

@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import accumulate
+from os import getpid
 from pathlib import Path
+from socket import gethostname
 from threading import Lock
 from time import monotonic
 from typing import Final, Self
@@ -21,6 +23,7 @@ from ledger.core.lists.text import ID_MAX
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.definitions.client_reads import other_ledger
 from ledger.errors import ReaderBehindError
+from ledger.log.consumers import CACHE
 from ledger.log.port import Log
 from ledger.reads.errors import check_lists, check_reads, plain_read
 from ledger.reads.lineage import check_not_left_out
@@ -44,6 +47,7 @@ from projections.cache.following import FollowedEntries
 from projections.cache.ports import Entries, EntryRead, StoreAnswer
 from projections.cache.sampling import Sampler
 from projections.cache.store import RowMetadataStore
+from projections.fold.registering import Registration
 from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
 
@@ -106,11 +110,14 @@ class MetadataCache(MetadataReads):
     ) -> Self:
         """Return a cache that follows the log in this process; misses go to the store at `store`.
 
+        It is among the consumers of the log if its user may write their topic, until it is closed.
         Raises StoreMissingError, and as `FollowedEntries.start`.
         """
         with ExitStack() as opened:
             behind = opened.enter_context(RocksReader.open(store))
-            entries = FollowedEntries(log, domain, bytes_max=bytes_max).start()
+            name = f"{gethostname()}-{getpid()}-{store.name}"
+            entry = Registration(log, CACHE, name, SystemClock(), domain)
+            entries = FollowedEntries(log, domain, bytes_max=bytes_max, entry=entry).start()
             opened.pop_all()
         return cls(entries, RowMetadataStore(behind), catalog)
 

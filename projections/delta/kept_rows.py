@@ -16,7 +16,7 @@ from ledger.log.port import Log, Topic
 from projections.delta.actions.file_actions import FileKey, LiveFile
 from projections.errors import StoreDamagedError, StoreVersionError
 from projections.fold.fold import FoldMark
-from projections.images.beginning import begun_rows, filled_memory
+from projections.images.beginning import NO_HOLD, Hold, begun_rows, filled_memory
 from projections.rows.keys import LOG, read_value
 from projections.store.memory import MemoryStore
 from projections.store.port import Row, RowReader, prefix_end
@@ -86,28 +86,28 @@ def rows_below(rows: RowReader, kind: bytes, *numbers: int) -> Iterator[Row]:
     return rows.scan(prefix, prefix_end(prefix))
 
 
-def open_rows(root: Path, log: Log, images: StartImages) -> RocksStore:
+def open_rows(root: Path, log: Log, images: StartImages, hold: Hold = NO_HOLD) -> RocksStore:
     """Return the rows in a folder, or as `rows_anew` if they are of no use for the events of a log.
 
-    Raises StoreError if the folder cannot be used.
+    `hold` is called before they are made anew. Raises StoreError if the folder cannot be used.
     """
     try:
         store = RocksStore.open(root, version=FORMAT)
     except (StoreVersionError, StoreDamagedError):
-        return rows_anew(root, log, images)
+        return rows_anew(root, log, images, hold)
     mark = store.get(LOG)
     if mark is not None and FoldMark(*read_value(mark)).topic == log.topic_id(Topic.EVENTS):
         return store
     store.close()
-    return rows_anew(root, log, images)
+    return rows_anew(root, log, images, hold)
 
 
-def rows_anew(root: Path, log: Log, images: StartImages) -> RocksStore:
+def rows_anew(root: Path, log: Log, images: StartImages, hold: Hold = NO_HOLD) -> RocksStore:
     """Return a store in the place of the one in a folder, with the rows of an image or none.
 
     Raises as `open_rows` and `begun_rows`.
     """
-    begun = begun_rows(log, root, images, section=PUBLICATION, version=FORMAT)
+    begun = begun_rows(log, root, images, section=PUBLICATION, version=FORMAT, hold=hold)
     store = begun or RocksStore.rebuild(root, version=FORMAT)
     store.publish()
     return store

@@ -32,7 +32,7 @@ from projections.delta.table_log import WAITING_BYTES_MAX, TableLogs
 from projections.errors import StoreDamagedError, StoreError
 from projections.fold.follower import Follower
 from projections.fold.lag import Backlog, Lag
-from projections.fold.registering import name_of
+from projections.fold.registering import Registration, name_of
 from projections.images.beginning import log_for
 from projections.rows.applied import Applied
 from projections.store.batch import LateChange
@@ -90,6 +90,8 @@ class DeltaPublisher:
         self._kept_ms = round(retention_h * MS_PER_HOUR)
         self._state = state
         self._clock = clock or SystemClock()
+        name = None if state.folder is None else name_of(state.folder)
+        self.entry = None if name is None else Registration(log, "publisher", name, self._clock)
         self._backlog = Backlog(log)
         self._progress = progress
         self._publication, self._logs = Publication(), TableLogs(MemoryStore())
@@ -163,6 +165,7 @@ class DeltaPublisher:
             log_lines.warning("no state is kept", problem=str(problem))
             self._follower = None
         if self._follower is None:
+            self._hold()
             self._begin(rows_in_memory(self._log, self._images))
         self._follow()
 
@@ -174,15 +177,20 @@ class DeltaPublisher:
         """Follow with the rows in a folder, made anew if they are of no use."""
         with ExitStack() as held:
             try:
-                self._begin(held.enter_context(open_rows(folder, self._log, self._images)))
+                rows = open_rows(folder, self._log, self._images, self._hold)
+                self._begin(held.enter_context(rows))
                 return self._follow()
             except USELESS as problem:
                 if self._is_begun:
                     raise
                 log_lines.warning("the state is made anew", problem=str(problem))
-        with rows_anew(folder, self._log, self._images) as store:
+        with rows_anew(folder, self._log, self._images, self._hold) as store:
             self._begin(store)
             return self._follow()
+
+    def _hold(self) -> None:
+        if self.entry is not None:
+            self.entry.hold()
 
     def _begin(self, store: RowStore) -> None:
         """Go on from the rows of a store."""
@@ -202,7 +210,7 @@ class DeltaPublisher:
             records_max=RECORDS_PER_BATCH,
             checkpoint_s=self._state.age_s if self._is_kept else inf,
             clock=self._clock,
-            consumer=("publisher", name_of(self._state.folder)) if self._state.folder else None,
+            entry=self.entry,
         )
         fold = self._follower.fold
         if fold.mark.position:

@@ -26,7 +26,7 @@ from projections.fold.aging import AgingCheckpoint
 from projections.fold.fold import Fold, FoldMark, RowsOf, rows_of
 from projections.fold.lag import Backlog, Lag
 from projections.fold.registering import Registration, name_of
-from projections.images.beginning import anew_with, log_for, open_begun
+from projections.images.beginning import NO_HOLD, anew_with, log_for, open_begun
 from projections.rows.keys import LOG, read_value
 from projections.store.port import RowStore
 from projections.store.rocks_reader import RocksReader
@@ -44,8 +44,8 @@ class Follower:
     """Follows a log into a store; calls `caught_up` once, at the end that the log had at the start.
 
     `is_caught_up` becomes true at that point. `rows_of` makes the rows; `stepped` is called after
-    each batch of at most `records_max` records, with their number. `consumer` are the role and the
-    name under which it registers itself among those that follow the log.
+    each batch of at most `records_max` records, with their number. `entry` is its
+    entry among the processes that follow the log.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Follower:
         checkpoint_s: float = CHECKPOINT_S,
         clock: Clock | None = None,
         checks_state: bool = False,
-        consumer: tuple[str, str] | None = None,
+        entry: Registration | None = None,
     ) -> None:
         self.fold = Fold.load(store, log, rows_of=rows_of, checks_state=checks_state)
         self.is_caught_up = False
@@ -72,7 +72,7 @@ class Follower:
         self._stepped, self._records_max = stepped, records_max
         self._clock = clock or SystemClock()
         self._checkpoint = AgingCheckpoint(self.fold, checkpoint_s, clock=self._clock)
-        self._entry = None if consumer is None else Registration(log, *consumer, self._clock)
+        self.entry = entry
 
     def run(self, stop: Signal) -> None:
         """Follow until `stop` is set.
@@ -87,6 +87,7 @@ class Follower:
 
     def catch_up(self, stop: Signal) -> None:
         """Follow to the present end of the log, or until `stop` is set; raises as `run`."""
+        self._note()
         first, end = self._log.ends(Topic.EVENTS)
         if end == 0:
             # Rows of an empty log must not replace the last copy of lost events.
@@ -122,9 +123,12 @@ class Follower:
         if records:
             self.fold.feed(records)
         self._checkpoint.replace_if_old()
-        if self._entry is not None:
-            self._entry.note(self.fold.checkpointed)
+        self._note()
         self._stepped(len(records))
+
+    def _note(self) -> None:
+        if self.entry is not None:
+            self.entry.note(self.fold.checkpointed)
 
 
 def follow(
@@ -146,7 +150,8 @@ def follow(
     begin with those of an image, if there is one in `images`. `started` receives the follower.
     """
     make = anew_with if rebuild or has_older_rows(log, root) else open_begun
-    with make(log, root, images) as store:
+    entry = Registration(log, "follower", name_of(root), SystemClock())
+    with make(log, root, images, hold=entry.hold) as store:
 
         def caught_up() -> None:
             store.publish()
@@ -159,7 +164,7 @@ def follow(
             caught_up=caught_up,
             checkpoint_s=checkpoint_s,
             checks_state=checks_state,
-            consumer=("follower", name_of(root)),
+            entry=entry,
         )
         started(follower)
         follower.run(stop)
@@ -207,12 +212,15 @@ def rebuild(
     *,
     progress: Progress = lambda _read, _end: None,
     images: StartImages = BY_TRIM,
+    entry: Registration | None = None,
 ) -> None:
     """Make the rows at `root` anew, up to the present end of the log.
 
-    Readers keep the old rows until then. If `stop` is set before, the old rows stay. Raises as
+    `entry` is that of their process among those that follow the log. Readers keep the old rows
+    until then. If `stop` is set before, the old rows stay. Raises as
     `Follower.run`, and as `anew_with`.
     """
-    with anew_with(log, root, images) as store:
+    with anew_with(log, root, images, hold=NO_HOLD if entry is None else entry.hold) as store:
         whole = log_for(store, log, images)
-        Follower(whole, store, progress=progress, caught_up=store.publish).catch_up(stop)
+        follower = Follower(whole, store, progress=progress, caught_up=store.publish, entry=entry)
+        follower.catch_up(stop)

@@ -5,8 +5,9 @@ are in them. The fold then reads the log from the checkpoint of the image on, an
 the rows, as after every restart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 from ledger.backup.images.manifest import ROWS
 from ledger.backup.images.reading import checkpoint_row, rows_of
@@ -17,19 +18,29 @@ from projections.store.memory import MemoryStore
 from projections.store.port import FORMAT_KEY, FORMAT_VERSION, Row, RowReader
 from projections.store.rocks_store import RocksStore
 
+Hold = Callable[[], None]
+"""Keeps the events of a log in place, while the place of a process in it is not known."""
+NO_HOLD: Final[Hold] = lambda: None  # noqa: E731 - a default
+
 
 def open_begun(
-    log: Log, root: Path, images: StartImages, *, section: str = ROWS, version: int = FORMAT_VERSION
+    log: Log,
+    root: Path,
+    images: StartImages,
+    *,
+    section: str = ROWS,
+    version: int = FORMAT_VERSION,
+    hold: Hold = NO_HOLD,
 ) -> RocksStore:
     """Become the writer of the store at `root`; a store without rows begins with an image.
 
-    Raises as `RocksStore.open` and `StartImages.begin`.
+    `hold` is called before it is looked for. Raises as `RocksStore.open` and `StartImages.begin`.
     """
     store = RocksStore.open(root, version=version)
     if store.get(LOG) is not None:
         return store
     store.close()
-    begun = begun_rows(log, root, images, section=section, version=version)
+    begun = begun_rows(log, root, images, section=section, version=version, hold=hold)
     if begun is None:
         return RocksStore.open(root, version=version)
     begun.publish()
@@ -37,22 +48,29 @@ def open_begun(
 
 
 def begun_rows(
-    log: Log, root: Path, images: StartImages, *, section: str = ROWS, version: int = FORMAT_VERSION
+    log: Log,
+    root: Path,
+    images: StartImages,
+    *,
+    section: str = ROWS,
+    version: int = FORMAT_VERSION,
+    hold: Hold = NO_HOLD,
 ) -> RocksStore | None:
     """Return a store with the rows of the newest image, which is not published yet.
 
-    It is None where all events are to be read. Raises as `StartImages.begin` and
-    `RocksStore.rebuild`.
+    It is None where all events are to be read. `hold` is called before the image is looked for.
+    Raises as `StartImages.begin` and `RocksStore.rebuild`.
     """
+    hold()
     return images.begin(log, lambda found: filled(root, found, section, version), section, version)
 
 
-def anew_with(log: Log, root: Path, images: StartImages) -> RocksStore:
+def anew_with(log: Log, root: Path, images: StartImages, *, hold: Hold = NO_HOLD) -> RocksStore:
     """Return a follower's store to make anew, with the rows of an image or none.
 
     Readers keep the rows at `root` until it is published. Raises as `begun_rows`.
     """
-    return begun_rows(log, root, images) or RocksStore.rebuild(root)
+    return begun_rows(log, root, images, hold=hold) or RocksStore.rebuild(root)
 
 
 def log_for(store: RowReader, log: Log, images: StartImages) -> Log:
@@ -86,6 +104,6 @@ def filled_memory(found: FoundImage, section: str, version: int) -> MemoryStore:
 
 def pages_of(found: FoundImage, section: str) -> Iterator[list[Row]]:
     """Yield the rows of an image without the one that every store begins with."""
-    for page in rows_of(*found, section):
+    for page in rows_of(*found, section, is_compared=True):
         is_first = page[0][0] <= FORMAT_KEY
         yield [row for row in page if row[0] != FORMAT_KEY] if is_first else page

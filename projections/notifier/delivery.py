@@ -25,7 +25,7 @@ from projections.errors import StoreDamagedError, StoreForeignError, StoreVersio
 from projections.fold.fold import FoldMark
 from projections.fold.follower import Follower
 from projections.fold.lag import Backlog, Lag
-from projections.fold.registering import name_of
+from projections.fold.registering import Registration, name_of
 from projections.notifier.notices import Notice, notice_of
 from projections.notifier.receivers import DeliveryError, Receiver
 from projections.rows.applied import Applied
@@ -65,6 +65,7 @@ class Delivery:
         delivered: messages that the receiver took since the start.
         refused: how often it did not take one.
         problem: why it takes none now, "" if it does.
+        entry: its entry among the processes that follow the log, once it follows.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Delivery:
         self.name = name
         self.position = self.delivered = self.refused = 0
         self.problem = ""
+        self.entry: Registration | None = None
         self.is_caught_up = False
         self._receiver, self._form, self._place = receiver, form, place
         self._from_first, self._pause_s = from_first, pause_s
@@ -151,6 +153,8 @@ class Delivery:
             known = value(end if begin is None else min(begin, end))
             store.write([(BEGIN, known)])
         self._begin = read_value(known)
+        name = f"{self.name}-{name_of(self._place)}"
+        self.entry = Registration(log, "notifier", name, self._clock)
         log = self._begun(log, store)
         follower = Follower(
             log,
@@ -161,7 +165,7 @@ class Delivery:
             records_max=RECORDS_PER_BATCH,
             checkpoint_s=CHECKPOINT_S,
             clock=self._clock,
-            consumer=("notifier", f"{self.name}-{name_of(self._place)}"),
+            entry=self.entry,
         )
         try:
             follower.run(self._stop)

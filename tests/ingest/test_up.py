@@ -71,10 +71,12 @@ def test_topics_are_in_tables_of_a_ledger_that_is_up(tmp_path: Path) -> None:
             wait_for(lambda: ledger.scan("db.users").to_arrow().to_pylist() == USERS)
             wait_for(lambda: count(ledger, "db.bad_orders") == 1)
         found = answer_of(tmp_path, "ingest", "status", str(mapping))
+        consumers = {each["role"]: each for each in answer_of(tmp_path, "consumers", "list")}
         metrics = PoolManager().request("GET", f"{url}/metrics").data.decode()
         ready = PoolManager().request("GET", f"{url}/readyz")
         assert command.end(signal.SIGTERM) == ExitCode.DONE
 
+    assert consumers["ingest"]["name"].startswith("shop-")
     assert shown.returncode == ExitCode.DONE, shown.stderr
     assert "bad record at" in shown.stderr
     assert [row["lag"] for row in found] == [0, 0, 0, 0]

@@ -1,7 +1,9 @@
 """Each process that follows the log says how far it is, and says it again once it was forgotten."""
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from threading import Event as Signal
 from time import monotonic
@@ -10,16 +12,18 @@ from typing import Any, Final
 import pytest
 from structlog.typing import EventDict
 
-from ledger.errors import TopicMissingError
-from ledger.log.consumers import forget, registered
+from ledger.errors import AccessDeniedError, TopicMissingError
+from ledger.log.consumers import CACHE, Consumer, forget, registered
 from ledger.log.log_end import last_position
-from ledger.log.memory import MemoryLog
-from ledger.log.port import Topic
+from ledger.log.memory import MemoryLog, MemoryLogReader, MemoryWriter
+from ledger.log.port import Log, Topic
 from ledger.machine.process import ExitCode
 from ledger.testing import FixedClock
-from projections.fold.follower import Follower
-from projections.fold.registering import MOVED_S, STILL_S, Registration, name_of
+from projections.cache.following import FollowedEntries
+from projections.fold.follower import Follower, follow, rebuild
+from projections.fold.registering import AGAIN_S, MOVED_S, STILL_S, Registration, name_of
 from projections.store.memory import MemoryStore
+from projections.web.roles.health import registered_check
 from tests.driver import Driver
 from tests.trimming.conftest import PATIENCE_S, TrimBench
 
@@ -40,11 +44,13 @@ WITH_MARKS: Final = [
 
 
 def entry_of(bench: TrimBench, role: str) -> Any:
-    """Return the entry of a role as soon as there is one, while the ledger has more events."""
+    """Return the entry of a role once it has come on, while the ledger has more events."""
     until_s = monotonic() + PATIENCE_S
-    while not (found := bench.answer("consumers", "list")):
+    found = bench.answer("consumers", "list")
+    while not any(each["position"] for each in found):
         assert monotonic() < until_s, f"no {role} registered"
         bench.work()
+        found = bench.answer("consumers", "list")
         Signal().wait(LOOK_S)
     (entry,) = found
     assert entry["role"] == role
@@ -66,6 +72,9 @@ def test_a_role_is_among_the_consumers_and_comes_back_once_it_was_forgotten(
                 assert 0 < entry["position"] <= last_position(bench.log, 0)
                 assert process.end(signal.SIGTERM) == ExitCode.DONE
             entries.append(entry)
+            if role == CACHE:  # It begins anew each time, so it leaves as it ends.
+                assert bench.answer("consumers", "list") == []
+                continue
             forgotten = bench.run("consumers", "forget", role, entry["name"])
             assert forgotten.returncode == ExitCode.DONE, forgotten.stderr
             assert bench.answer("consumers", "list") == []
@@ -87,13 +96,16 @@ class Followed:
         """Follow the log to its end in a process of its own."""
         self.follower().catch_up(Signal())
 
+    def registration(self) -> Registration:
+        return Registration(self.driver.log, "follower", NAME, self.clock)
+
     def follower(self) -> Follower:
         return Follower(
             self.driver.log,
             self.store,
             checkpoint_s=0.0,
             clock=self.clock,
-            consumer=("follower", NAME),
+            entry=self.registration(),
         )
 
 
@@ -112,7 +124,8 @@ def test_a_follower_registers_the_place_of_its_checkpoint_and_a_restart_is_the_s
 def test_a_forgotten_process_comes_back_with_its_next_word(moved: int, every_s: float) -> None:
     log, clock = MemoryLog(), FixedClock()
     entry = Registration(log, "follower", NAME, clock)
-    entry.note(7)
+    for position in (6, 7):
+        entry.note(position)
     forget(log, 0, "follower", NAME)
     clock.advance(every_s - 1)
     entry.note(7 + moved)
@@ -123,10 +136,93 @@ def test_a_forgotten_process_comes_back_with_its_next_word(moved: int, every_s: 
     assert (said.position, said.at) == (7 + moved, clock.now_ms())
 
 
-def test_a_process_without_a_place_to_begin_at_says_nothing() -> None:
-    log = MemoryLog()
-    Registration(log, "follower", NAME, FixedClock()).note(0)
-    assert registered(log) == []
+class FirstRead(MemoryLog):
+    """A log that keeps which consumers there are as its events are read first."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        super().__init__()
+        self.topics = log.topics
+        self.seen: list[Consumer] | None = None
+
+    def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
+        """Return a reader, and look at the consumers."""
+        if topic is Topic.EVENTS and self.seen is None:
+            self.seen = registered(self)
+        return super().reader(topic, offset)
+
+
+def follow_once(log: Log, root: Path, *, rebuild: bool = False) -> None:
+    """Follow a log to its end with rows in a folder."""
+    stop = Signal()
+    follow(log, root, stop, rebuild=rebuild, progress=lambda _read, _end: stop.set())
+
+
+def make_anew(log: Log, root: Path) -> None:
+    """Make rows anew, as a feeder does before it feeds."""
+    rebuild(log, root, Signal(), entry=Registration(log, "feeder", NAME, FixedClock()))
+
+
+def cache(log: Log, _root: Path) -> None:
+    """Let a cache follow a log, and close it."""
+    entry = Registration(log, CACHE, NAME, FixedClock())
+    with closing(FollowedEntries(log, entry=entry).start()) as entries:
+        entries.advance(PATIENCE_S)
+
+
+BEGINS: Final = {
+    "new rows": follow_once,
+    "rows made anew": partial(follow_once, rebuild=True),
+    "a feeder's rows": make_anew,
+    "a cache": cache,
+}
+
+
+@pytest.mark.parametrize("begin", BEGINS.values(), ids=BEGINS)
+def test_a_process_is_registered_before_its_first_read(
+    begin: Callable[[Log, Path], None], tmp_path: Path
+) -> None:
+    driver = Driver()
+    driver.open_txn(driver.open_session())
+    log = FirstRead(driver.log)
+    begin(log, tmp_path / "rows")
+    assert [each.position for each in log.seen or ()] == [0]
+
+
+def test_a_cache_that_is_closed_leaves(tmp_path: Path) -> None:
+    log = FirstRead(Driver().log)
+    cache(log, tmp_path)
+    assert (len(log.seen or ()), registered(log)) == (1, [])
+
+
+class Refusing(MemoryLog):
+    """A log whose broker refuses words of consumers for a while."""
+
+    is_refusing = True
+
+    def writer(self, topic: Topic) -> MemoryWriter:
+        """Refuse as a broker does to a user without the right."""
+        if topic is Topic.CONSUMERS and self.is_refusing:
+            raise AccessDeniedError("no right to write", topic=topic, right="WRITE")
+        return super().writer(topic)
+
+
+def test_a_word_that_was_refused_is_said_again_soon(log_lines: Sequence[EventDict]) -> None:
+    log, clock = Refusing(), FixedClock()
+    entry = Registration(log, "follower", NAME, clock)
+    for _ in range(3):
+        entry.note(7)
+        assert "no right to write" in registered_check(entry).detail
+        clock.advance(AGAIN_S)
+    entry.note(7)
+    log.is_refusing = False
+    clock.advance(AGAIN_S - 1)
+    entry.note(7)
+    assert (registered(log), entry.problem) == ([], "no right to write")
+    clock.advance(1)
+    entry.note(7)
+    assert [each.position for each in registered(log) or ()] == [7]
+    assert "no right" not in registered_check(entry).detail
+    assert [line["event"] for line in log_lines] == ["not registered", "registered"]
 
 
 class WithoutConsumers(MemoryLog):

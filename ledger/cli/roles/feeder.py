@@ -1,6 +1,6 @@
 """The command `serve feeder`: it folds the log within Spark until it is stopped."""
 
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from threading import Event as Signal
 from typing import Annotated
@@ -18,7 +18,7 @@ from ledger.cli.options import (
 )
 from ledger.cli.roles.role import images_of, run_role
 from ledger.clock import SystemClock
-from ledger.config.config import load
+from ledger.config.config import Settings, load
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import add_topic
@@ -52,11 +52,9 @@ def serve_feeder(
     flags = {"bootstrap": bootstrap, "ledger": ledger, "feeder.trigger_ms": trigger_ms}
     loaded = load({**flags, "feeder.publish": publish, "log.archive": image}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
-    client = found.client()
-    of_spark, images = found.feeder_client(), images_of(loaded)
+    client, of_spark, images = found.client(), found.feeder_client(), images_of(loaded)
 
     def run(stop: Signal) -> None:
-        from projections.cache.topic.publishing import publishing  # noqa: PLC0415
         from projections.errors import StoreDamagedError  # noqa: PLC0415
         from projections.fold.fold import Fold  # noqa: PLC0415 - a role loads only what it runs
         from projections.images.beginning import open_begun  # noqa: PLC0415
@@ -66,13 +64,15 @@ def serve_feeder(
         spark = ledger_session("lakeledger-feeder")
         with final(StoreDamagedError, OffsetGoneError), ExitStack() as held:
             log = held.enter_context(closing(KafkaLog(kafka, found.ledger, client=client)))
-            rebuild_rows(log, store / SPARK_ROWS, stop, images, asked=rebuild)
+            entry = Registration(log, "feeder", name_of(store), SystemClock())
+            rebuild_rows(log, store / SPARK_ROWS, stop, images, entry, asked=rebuild)
             if stop.is_set():
                 return
-            rows: RowStore = held.enter_context(open_begun(log, store / SPARK_ROWS, images))
+            rows: RowStore = held.enter_context(
+                open_begun(log, store / SPARK_ROWS, images, hold=entry.hold)
+            )
             if found.feeder.publish:
-                add_topic(kafka, found.ledger, Topic.CACHE, client=client)
-                rows = held.enter_context(publishing(log, rows))
+                rows = held.enter_context(published(kafka, found, log, rows))
             fold = Fold.load(rows, log, checks_state=is_debugged())
             fold.check_log(*log.ends(Topic.EVENTS))
             freeze_recovered()
@@ -85,14 +85,26 @@ def serve_feeder(
                 trigger_ms=found.feeder.trigger_ms,
                 checkpoint_s=found.feeder.checkpoint_s,
                 client=of_spark,
-                entry=Registration(log, "feeder", name_of(store), SystemClock()),
+                entry=entry,
             ).run(stop)
         spark.stop()
 
     run_role("feeder", run, with_parent=with_parent, output=output)
 
 
-def rebuild_rows(log: Log, rows: Path, stop: Signal, images: StartImages, *, asked: bool) -> None:
+def published(
+    kafka: str, settings: Settings, log: Log, rows: RowStore
+) -> AbstractContextManager[RowStore]:
+    """Return a block with rows that are published to caches of other hosts too."""
+    from projections.cache.topic.publishing import publishing  # noqa: PLC0415 - seldom needed
+
+    add_topic(kafka, settings.ledger, Topic.CACHE, client=settings.client())
+    return publishing(log, rows)
+
+
+def rebuild_rows(
+    log: Log, rows: Path, stop: Signal, images: StartImages, entry: Registration, *, asked: bool
+) -> None:
     """Make the rows of a feeder anew if that is `asked` or their format is older.
 
     They are made with the same fold, and the progress is shown.
@@ -101,4 +113,4 @@ def rebuild_rows(log: Log, rows: Path, stop: Signal, images: StartImages, *, ask
 
     if asked or has_older_rows(log, rows):
         with progress_bar("rebuilding") as progress:
-            rebuild(log, rows, stop, progress=progress, images=images)
+            rebuild(log, rows, stop, progress=progress, images=images, entry=entry)

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from functools import partial
+from os import getpid
 from pathlib import Path
+from socket import gethostname
 from threading import Event as Signal
 from typing import Annotated, Final
 
@@ -13,15 +15,18 @@ from ledger.cli.answers import FailureOption, Output
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles.role import Server, answering, opened_reads, run_role, wait_for_broker
 from ledger.client import Ledger
+from ledger.clock import SystemClock
 from ledger.config.config import Loaded, load
 from ledger.config.settings import OFF, IngestSettings, WebSettings
 from ledger.errors import LedgerError, OffsetGoneError, SettingsError
 from ledger.ingest.ingest import Ingest
 from ledger.ingest.mapping import read_mapping
 from ledger.ingest.opening import opened_ingest
+from ledger.log.consumers import INGEST
 from ledger.log.kafka.log import KafkaLog
 from ledger.machine.process import final
 from ledger.reads.port import Reads
+from projections.fold.registering import Registration
 
 MappingArgument = Annotated[
     Path, typer.Argument(metavar="MAPPING", help="The file that maps topics to tables.")
@@ -61,8 +66,8 @@ def serve_ingest(
 
     def run(stop: Signal) -> None:
         with ExitStack() as own:
-            with closing(KafkaLog(kafka, found.ledger, client=client)) as log:
-                wait_for_broker(log)
+            log = own.enter_context(closing(KafkaLog(kafka, found.ledger, client=client)))
+            wait_for_broker(log)
             reads = own.enter_context(closing(reads_here(loaded, stop)))
             made = own.enter_context(
                 Ledger.connect(
@@ -78,7 +83,11 @@ def serve_ingest(
             ingest = own.enter_context(closing(opened_ingest(made, plan, kafka, client)))
             serve = partial(probes, ingest, found.ingest, found.web)
             own.enter_context(answering(found.ingest.http, serve))
-            work(ingest, stop)
+            name = f"{plan.name}-{gethostname()}-{getpid()}"
+            entry = Registration(log, INGEST, name, SystemClock())
+            own.callback(entry.leave)
+            entry.ask(reads.position)
+            work(ingest, stop, lambda _: entry.ask(reads.position))
 
     run_role("ingest", run, with_parent=with_parent, output=output)
 

@@ -135,7 +135,7 @@ ROLES: Final[Mapping[str, RoleRights]] = {
     "ingest": RoleRights(
         "`lakeledger ingest`: commits rows of other topics; it also needs READ on these and on its "
         "consumer group",
-        WRITTEN,
+        {**WRITTEN, Topic.CONSUMERS: (WRITE,)},
     ),
     "recover": RoleRights(
         "`lakeledger recover`: reports what a log has lost, and lets the ledger continue",

@@ -18,7 +18,7 @@ from projections.fold.lag import Lag
 from projections.web.answers.asked import Asked
 from projections.web.answers.metadata_questions import cached
 from projections.web.answers.questions import Question, size_whole
-from projections.web.roles.health import Check, LagSeen, lag_check
+from projections.web.roles.health import Check, LagSeen, lag_check, registered_check
 from projections.web.roles.metrics import count, count_by, gauge
 from projections.web.roles.role import Role
 from projections.web.server.server import WebServer
@@ -43,6 +43,7 @@ def serve_cache(
             "following": lambda _: following_check(cache),
             "lag": lambda look: behind_check(cache, look.lag, settings.lag_max_s),
             "sampler": lambda _: sampler_check(cache),
+            "registered": lambda _: registered_check(cache.entries.entry),
         },
         cache.entries.lag,
         lambda lag: measures(cache, lag),

@@ -14,6 +14,7 @@ from ledger.machine.room import NO_PLACES, HostPlaces
 from ledger.reads.port import Reads
 from projections.fold.follower import Follower
 from projections.fold.lag import Lag
+from projections.fold.registering import Registration
 from projections.queries import StoreReads
 from projections.rows.keys import BLOCKS, HISTORY, number_key, reader_of
 from projections.rows.tables.blocks import read_blocks
@@ -25,7 +26,7 @@ from projections.web.answers.registry import registry_routes
 from projections.web.answers.unity import UNITY_QUESTIONS
 from projections.web.app import WebPages
 from projections.web.pages.serving import page_routes
-from projections.web.roles.health import Check, Look, lag_check
+from projections.web.roles.health import Check, Look, lag_check, registered_check
 from projections.web.roles.log_seen import Seen, log_metrics, log_questions, unseen
 from projections.web.roles.metrics import count, count_by, gauge
 from projections.web.roles.role import Role, serve_pages
@@ -105,6 +106,7 @@ def read_pages(
             "store": store_check,
             "position": lambda _: position_check(followed()),
             "lag": lambda look: lag_check(look.lag, lag_max_s),
+            "registered": lambda _: registered_check(entry_of(followed())),
         },
         lag,
         measures,
@@ -118,6 +120,11 @@ def read_pages(
 def open_rows(store: Path) -> StoreReads:
     """Return one reader of the store; raises StoreMissingError before it exists."""
     return StoreReads(RocksReader.open(store, limits=ROCKS_LIMITS))
+
+
+def entry_of(follower: Follower | None) -> Registration | None:
+    """Return the entry of a follower among the processes that follow the log, if it has one."""
+    return None if follower is None else follower.entry
 
 
 def store_check(look: Look) -> Check:

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypedDict
 from ledger.errors import LedgerError
 from ledger.reads.amounts import amount
 from projections.fold.lag import Lag
+from projections.fold.registering import Registration
 from projections.web.server.waiting import PositionWaiting
 
 # More frequent requests get the same answer again: each look asks the broker.
@@ -40,6 +41,19 @@ class Check(NamedTuple):
     def form(self) -> CheckForm:
         """Return the check as fields."""
         return {"status": "UP" if self.is_up else "DOWN", "detail": self.detail}
+
+
+def registered_check(*entries: Registration | None) -> Check:
+    """Return whether trims of the log know how far this process is.
+
+    Its answers are right either way, so it is up without that.
+    """
+    known = [each for each in entries if each is not None]
+    problem = next((each.problem for each in known if each.problem), "")
+    if known and not problem:
+        return Check(is_up=True, detail="trims of the log wait for this process")
+    why = f": {problem}" if problem else ""
+    return Check(is_up=True, detail=f"no trim of the log waits for this process{why}")
 
 
 LagSeen = Lag | LedgerError | None

@@ -8,7 +8,7 @@ from prometheus_client.metrics_core import Metric
 from ledger.config.settings import UNLOCKED, NotifierSettings, WebSettings
 from projections.fold.lag import Lag
 from projections.notifier.notifier import Notifier
-from projections.web.roles.health import Check, lag_check
+from projections.web.roles.health import Check, lag_check, registered_check
 from projections.web.roles.metrics import gauge
 from projections.web.roles.role import ProcessPart, Role
 from projections.web.server.server import WebServer
@@ -25,6 +25,7 @@ def serve_notifier(
             "position": lambda _: position_check(notifier),
             "receivers": lambda _: receivers_check(notifier),
             "lag": lambda look: lag_check(look.lag, settings.lag_max_s),
+            "registered": lambda _: registered_check(*(to.entry for to in notifier.deliveries)),
         },
         notifier.lag,
         lambda lag: measures(notifier, lag),

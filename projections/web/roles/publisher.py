@@ -12,7 +12,7 @@ from ledger.reads.remote.publisher import PublisherStatus, StoppedStatus
 from projections.delta.publisher import DeltaPublisher
 from projections.fold.lag import Lag
 from projections.web.answers.questions import Question
-from projections.web.roles.health import Check, lag_check
+from projections.web.roles.health import Check, lag_check, registered_check
 from projections.web.roles.metrics import count, gauge
 from projections.web.roles.role import ProcessPart, Role
 from projections.web.server.server import WebServer
@@ -39,6 +39,7 @@ def serve_publisher(
             "position": lambda _: position_check(publisher),
             "lag": lambda look: lag_check(look.lag, settings.lag_max_s),
             "tables": lambda _: tables_check(publisher),
+            "registered": lambda _: registered_check(publisher.entry),
         },
         publisher.lag,
         lambda lag: measures(publisher, lag),

@@ -18,14 +18,17 @@ from ledger.backup.place import FolderPlace
 from ledger.config.settings import Genesis
 from ledger.errors import LogTrimmedError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter, digest
+from ledger.log.consumers import registered
 from ledger.log.port import Topic
 from ledger.log.replay import Replay
+from ledger.log.trimmed import start_of
 from ledger.sequencer.sequencer import Sequencer
 from ledger.testing import FixedClock
 from projections.cache.following import FollowedEntries
 from projections.delta.publisher import DeltaPublisher, PublisherState
 from projections.fold.fold import Fold
 from projections.fold.follower import Follower, follow, rebuild
+from projections.fold.registering import Registration
 from projections.images.beginning import open_begun
 from projections.images.stored import stored_section
 from projections.store.rocks_reader import RocksReader
@@ -104,6 +107,14 @@ def test_another_place_than_the_one_of_the_trim(host: Host, tmp_path: Path) -> N
         open_begun(host.log, tmp_path / "new", BY_TRIM)
     with open_begun(host.log, tmp_path / "new", StartImages(str(tmp_path / "moved"))) as rows:
         follow_to_end(host.log, rows)
+
+
+def test_the_log_is_held_while_an_image_is_looked_for(host: Host, tmp_path: Path) -> None:
+    entry = Registration(host.log, "follower", "new", FixedClock())
+    with pytest.raises(LogTrimmedError):
+        open_begun(host.log, tmp_path / "new", StartImages(str(tmp_path)), hold=entry.hold)
+    (said,) = registered(host.log) or []
+    assert said.position == start_of(host.log).head.position > 0
 
 
 def test_rows_that_are_there_go_on(host: Host) -> None:
