@@ -17,7 +17,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import digest, read_newest
 from ledger.log.lossy import LossyLog
 from ledger.log.port import LogReader, Topic
-from ledger.sequencer.checkpointing import ALONE_S, OVERDUE
+from ledger.sequencer.checkpointing import AGED, ALONE_S, OVERDUE
 from ledger.sequencer.sequencer import Sequencer
 from ledger.testing import FixedClock
 from tests.integration.raw_client import UNNUMBERED, RawClient
@@ -138,7 +138,28 @@ def test_few_events(led: Led) -> None:
     led.rest(3 * ALONE_S)
 
     assert led.checkpoint() == 0
-    assert led.log.ends(Topic.CHECKPOINTS) == (0, 0)
+
+
+@pytest.mark.parametrize("standbys", [0, 1])
+def test_few_events_that_are_old(led: Led, standbys: int) -> None:
+    """One is written by age too: by a standby, or else by the leader; none without an event."""
+    led.standbys += [led.start() for _ in range(standbys)]
+    led.ask(POSITIONS // 2)
+    led.clock.advance(SETTINGS.checkpoint_s - ALONE_S)
+    led.rest(ALONE_S / 2)
+    assert led.checkpoint() == 0
+    for _ in range(3):  # Sessions and txns end meanwhile, which are events.
+        led.clock.advance(AGED * SETTINGS.checkpoint_s)
+        led.rest(2 * ALONE_S)
+    writers = [led.sequencer, *led.standbys]
+    written = [each.checkpointing.written for each in writers]
+    assert led.checkpoint() == led.sequencer.acceptor.head.position > 0
+    assert [bool(each) for each in written] == [not standbys, *[True] * standbys]
+    led.clock.advance(AGED * SETTINGS.checkpoint_s)
+    led.turn()
+    led.clock.advance(ALONE_S)
+    led.turn()
+    assert [each.checkpointing.written for each in writers] == written
 
 
 def test_leader_with_a_standby(led: Led) -> None:

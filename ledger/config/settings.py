@@ -101,8 +101,8 @@ class SequencerSettings:
     ended at the command that waits. `flight_max` and `flight_bytes_max` bound the events appended
     and not yet read back. The broker may gather events for `gather_s` before it returns them: one
     by one they would cost it as much as the appends. A standby writes a state checkpoint every
-    `checkpoint_positions`, a large one more rarely. Health and metrics are at `http`, a `host:port`
-    or OFF; `hosts` are as for a follower.
+    `checkpoint_positions`, and after `checkpoint_s` if an event came since, a large one more
+    rarely. Health and metrics are at `http`, a `host:port` or OFF; `hosts` are as for a follower.
     """
 
     lease_s: float = DEFAULT_LIMITS.lease_ms / 1000
@@ -115,6 +115,7 @@ class SequencerSettings:
     flight_bytes_max: int = 32 * 1024 * 1024
     gather_s: float = 0.05
     checkpoint_positions: int = 20_000
+    checkpoint_s: float = 60 * 60.0
     claim_s: float = 10.0
     http: str = OFF
     hosts: str = ""

@@ -30,11 +30,25 @@ FIELDS: Final = frozenset(
 )
 
 
+class SectionProof(NamedTuple):
+    """What a section of the verified image must hold, with digests as hexadecimal digits.
+
+    `position` is that of the rows, and `checkpoint` that of the state checkpoint.
+    """
+
+    section: str
+    position: int
+    digest: str
+    checkpoint: int
+    checkpoint_digest: str
+
+
 class TrimMark(NamedTuple):
     """A trim of the events topic with the id `topic`, by the event at `position`.
 
     The record at `offset` is the event at position `below`, and `head` is the log in front of it.
-    `image` is the position of the rows in the archive, from which a reader begins.
+    `image` is the position of the rows in the archive, from which a reader begins. `proofs` are of
+    the image that the trim verified, none in a mark without them.
     """
 
     topic: str
@@ -45,6 +59,7 @@ class TrimMark(NamedTuple):
     archive: str
     image: int
     position: int
+    proofs: tuple[SectionProof, ...] = ()
 
 
 class LogStart(NamedTuple):
@@ -181,6 +196,7 @@ def mark_in(value: bytes) -> TrimMark | None:
         return TrimMark(
             head=head_from(fields["head"]),
             created=LedgerCreated(ledger, name, domain, commands, events, Limits(*limits)),
+            proofs=tuple(SectionProof(*each) for each in fields.get("proofs", ())),
             **known,
         )
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -3,7 +3,8 @@
 A standby writes a checkpoint whenever one is due, since no client waits for a standby. Clients wait
 for a leader, so it leaves checkpoints to its standbys. If a due checkpoint is not written for a
 while, the leader has no standby and writes it in an idle moment. If there is no idle moment for
-long, the leader pauses for it.
+long, the leader pauses for it. One is due by positions, and by age: a trim takes no event behind
+the newest checkpoint, however few events a ledger has.
 """
 
 from collections.abc import Mapping
@@ -23,6 +24,9 @@ from ledger.log_lines import LogLines
 ALONE_S: Final = 5.0
 # If a checkpoint is overdue by this factor, the leader pauses decisions until it has written one.
 OVERDUE: Final = 10
+# A leader waits so much longer for one that is due by age. The age counts from the start of each
+# process, so a standby writes it in that time.
+AGED: Final = 2
 # The leader's timeout for a checkpoint, short because a standby would treat it as dead meanwhile.
 LEADER_WAIT_S: Final = 5.0
 STANDBY_WAIT_S: Final = 30.0
@@ -61,7 +65,8 @@ class Checkpointing:
         self._checks_state = checks_state
         self._clock = clock
         self._probe_s = settings.probe_s
-        self._least = settings.checkpoint_positions
+        self._least, self._least_s = settings.checkpoint_positions, settings.checkpoint_s
+        self._since_s = clock.monotonic_s()
         self._before = written(dict(values), domain)
         self._after = positions_after(size_of(self._before), self._least)
         self._end = end
@@ -72,7 +77,11 @@ class Checkpointing:
 
     def is_due(self, position: int) -> bool:
         """Tell whether a standby at this position writes a checkpoint."""
-        return position - self.position >= self._after
+        return position - self.position >= self._after or self._is_aged(position, 1)
+
+    def is_due_of_leader(self, position: int) -> bool:
+        """Tell whether a leader at this position waits for one, and writes it if none comes."""
+        return position - self.position >= self._after or self._is_aged(position, AGED)
 
     def is_overdue(self, position: int) -> bool:
         """Tell whether a leader must pause to write a checkpoint."""
@@ -96,6 +105,7 @@ class Checkpointing:
         elif grown:
             # A standby wrote one, at the position where it was due or later.
             self.position, self._due = then, None
+            self._since_s = now_s
         return grown is False
 
     def write(self, checkpoint: Checkpoint) -> None:
@@ -113,6 +123,7 @@ class Checkpointing:
             self._has_grown()
             # The next one is due as if this one had been written.
             self.position = checkpoint.head.position
+            self._since_s = self._clock.monotonic_s()
         self._due = None
 
     def close(self) -> None:
@@ -131,10 +142,16 @@ class Checkpointing:
         # The tombstones of older checkpoints must not count as the checkpoint of a standby.
         self._log_writer.flush(wait_s)
         self._has_grown()
-        self.position = checkpoint.head.position
+        self.position, self._since_s = checkpoint.head.position, self._clock.monotonic_s()
         self._after = positions_after(size, self._least)
         self.written += 1
         log_lines.info("checkpoint written", position=self.position, bytes=size)
+
+    def _is_aged(self, position: int, patience: int) -> bool:
+        """Tell whether an event came since the newest checkpoint, and that is old."""
+        age_s = self._clock.monotonic_s() - self._since_s
+        wanted_s = patience * self._least_s * self._after / self._least
+        return position > self.position and age_s >= wanted_s
 
     def _has_grown(self) -> bool | None:
         """Return whether the topic has grown since the last call, None if it cannot be read."""

@@ -388,7 +388,7 @@ class Sequencer:
     def _checkpoint_alone(self, leader: Leader, *, is_idle: bool) -> None:
         """Write the state of a leader without standbys, once it has no event in flight."""
         checkpointing, position = self.checkpointing, leader.position
-        if not (checkpointing.is_due(position) and checkpointing.is_missing(position)):
+        if not (checkpointing.is_due_of_leader(position) and checkpointing.is_missing(position)):
             return
         is_free = is_idle and not leader.flight
         if (is_free or checkpointing.is_overdue(position)) and checkpointing.is_alone():

@@ -14,13 +14,14 @@ from ledger.backup.place import BackupPlace
 from ledger.clock import Clock, SystemClock
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import LedgerCreated
+from ledger.core.evolve.evolve import evolve
 from ledger.errors import NothingToTrimError, TrimRefusedError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
-from ledger.log.checkpoints import read_newest_head
+from ledger.log.checkpoints import read_newest, read_newest_head
 from ledger.log.consumers import PIN, UNREADABLE, Consumer, behind, registered
 from ledger.log.port import Log, Topic
-from ledger.log.replay import Progress, read_batch
+from ledger.log.replay import Progress, Replay, read_batch
 from ledger.log.trimmed import TrimMark, start_of
 from ledger.machine.growth import offset_since
 from ledger.session.tail import read_genesis
@@ -60,12 +61,21 @@ def plan(
         )
     check_consumers(registered(log, created.domain), below, (clock or SystemClock()).now_ms())
     check_checkpoint(log, created.domain, below)
+    check_open(log, created.domain, below)
     head, offset = found_in(log, below, progress)
     check_archive(place, created, head, below, progress)
     image = checked_image(place, created, below, log.topic_id(Topic.EVENTS))
     check_held(log, place, image)
     mark = TrimMark(
-        log.topic_id(Topic.EVENTS), below, offset, head, created, place.path, image.checkpoint, 0
+        log.topic_id(Topic.EVENTS),
+        below,
+        offset,
+        head,
+        created,
+        place.path,
+        image.checkpoint,
+        0,
+        image.proofs,
     )
     return TrimPlan(mark, image.digest, offset - begun.offset)
 
@@ -75,16 +85,20 @@ def position_before(log: Log, at_ms: int) -> int:
 
     It is that of a time or later, at which the broker took the event. The event of the newest state
     checkpoint and those after it stay however old they are: sequencers and clients begin there.
+    Raises TrimRefusedError if there are older events, and that checkpoint keeps all of them.
     """
     begun, newest = start_of(log), read_newest_head(log, 0)
-    end, acceptor = log.ends(Topic.EVENTS)[1], Acceptor(begun.head)
+    end, acceptor = log.ends(Topic.EVENTS)[1], Acceptor(begun.head.copy())
     batches, found = BatchAcceptor(log, acceptor, begun.offset), begun.head.position
     wanted = offset_since(log, Topic.EVENTS, at_ms)
     for _, offset, position in heads_from(log, batches, end, lambda _done, _end: None):
         found = position
         if offset >= wanted:
             break
-    return min(found, 0 if newest is None else newest[0].position)
+    checkpoint, first = 0 if newest is None else newest[0].position, begun.head.position + 1
+    if checkpoint <= first < found:
+        raise checkpoint_too_old(checkpoint, found)
+    return min(found, checkpoint)
 
 
 def check_consumers(consumers: Sequence[Consumer] | None, below: int, now_ms: int) -> None:
@@ -122,10 +136,36 @@ def check_checkpoint(log: Log, domain: int, below: int) -> None:
     newest = read_newest_head(log, domain)
     position = 0 if newest is None else newest[0].position
     if position < below:
-        instead = f"; or trim below {position}" if position else ""
+        raise checkpoint_too_old(position, below)
+
+
+def checkpoint_too_old(position: int, below: int) -> TrimRefusedError:
+    """Return the error for a trim above the newest state checkpoint."""
+    instead = f"; or trim below {position}" if position else ""
+    return TrimRefusedError(
+        f"the newest state checkpoint is of position {position}, and a sequencer that starts "
+        f"would need events below {below}. A sequencer writes the next one by itself, at the "
+        f"latest two hours after the next event by the setting sequencer.checkpoint_s{instead}"
+    )
+
+
+def check_open(log: Log, domain: int, below: int) -> None:
+    """Refuse a trim of events that an open txn holds, as the leader will.
+
+    The state is that of the newest checkpoint and the events behind it.
+    """
+    newest = read_newest(log, domain)
+    if newest is None:
+        return
+    state = newest.state
+    begun = start_of(log, domain)._replace(offset=newest.offset, head=newest.head)
+    for event in Replay(log, begun=begun):
+        evolve(state, event)
+    oldest = min(state.txns.open.values(), key=lambda txn: txn.opened, default=None)
+    if oldest is not None and oldest.opened < below:
         raise TrimRefusedError(
-            f"the newest state checkpoint is of position {position}, and a sequencer that starts "
-            f"would need events below {below}. A standby writes the next one by itself{instead}"
+            f"txn {oldest.txn} is open since position {oldest.opened} and holds the events from "
+            f"there on; end it, wait for its deadline, or trim below {oldest.opened}"
         )
 
 

@@ -87,8 +87,9 @@ def test_whoever_needs_the_events_holds_them(bench: TrimBench) -> None:
         assert bench.run("log", "pin", "audit", "--position", "5").returncode == ExitCode.DONE
         assert "the pin audit keeps the events from position 5" in refused(bench)
         assert bench.run("log", "unpin", "audit").returncode == ExitCode.DONE
-        why = refused(bench, asks=True)
-        assert why.startswith(f"LogHeldError: txn {txn.id} is open since position {txn.opened}")
+        why = refused(bench)
+        assert refused(bench, *BELOW, "--dry-run") == why
+        assert why.startswith(f"TrimRefusedError: txn {txn.id} is open since position {txn.opened}")
         txn.abort()
         path = ("--backup", str(bench.backup), "--yes")
         assert bench.answer("log", "trim", *BELOW, *path)["records"] == bench.begins_at() > 0

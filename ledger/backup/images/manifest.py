@@ -14,6 +14,7 @@ from ledger.backup.errors import ImageDamagedError
 from ledger.backup.manifest import checksum
 from ledger.backup.place import BackupPlace
 from ledger.errors import IncompatibleError
+from ledger.log.trimmed import SectionProof
 
 FORMAT: Final = 1
 PREFIX: Final = "image-"
@@ -97,6 +98,20 @@ class ImageManifest:
         for name, each in sorted(self.sections.items()):
             found.update(f"{name} {each.position} {each.digest.hex()}\n".encode())
         return found.digest()
+
+    @property
+    def proofs(self) -> tuple[SectionProof, ...]:
+        """What the mark of a trim keeps of the sections."""
+        return tuple(
+            SectionProof(
+                name,
+                each.position,
+                each.digest.hex(),
+                each.checkpoint.position,
+                each.checkpoint.file.digest,
+            )
+            for name, each in sorted(self.sections.items())
+        )
 
     @property
     def file(self) -> str:

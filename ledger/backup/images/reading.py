@@ -4,7 +4,7 @@ An image is compared with the events of its backup too: the chains at its positi
 of its checkpoint must be those of the events.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import islice
 from operator import ge, itemgetter
@@ -24,6 +24,7 @@ from ledger.backup.images.manifest import (
 from ledger.backup.images.rows_file import Row, digest_of, open_rows_file
 from ledger.backup.manifest import NAME, Manifest
 from ledger.backup.place import BackupPlace
+from ledger.log.trimmed import SectionProof
 
 if TYPE_CHECKING:
     from ledger.log.checkpoints import Checkpoint
@@ -74,11 +75,40 @@ def rows_of(
                 place.path, file.name, f"the rows of section {section} are out of order there"
             )
         if is_compared and digest_of(rows) != file.digest:
-            raise ImageDamagedError(
-                place.path, file.name, "its rows have another digest than those that were written"
-            )
+            raise other_digest(place, file)
         last = keys[-1]
         yield rows
+
+
+def other_digest(place: BackupPlace, file: RowsFile) -> ImageDamagedError:
+    """Return the error for rows that do not have the digest of their file."""
+    return ImageDamagedError(
+        place.path, file.name, "its rows have another digest than those that were written"
+    )
+
+
+def check_proved(
+    place: BackupPlace, image: ImageManifest, section: str, proofs: Iterable[SectionProof]
+) -> None:
+    """Compare the digests of a section with those that a trim verified, if it is the same image.
+
+    Rows of a later position, or a later checkpoint, are not compared. Raises ImageDamagedError.
+    """
+    found = image.sections[section]
+    for each in proofs:
+        if each.section != section or each.position != found.position:
+            continue
+        checkpoint = found.checkpoint
+        has_other_state = (
+            checkpoint.position == each.checkpoint
+            and checkpoint.file.digest != each.checkpoint_digest
+        )
+        if found.digest.hex() != each.digest or has_other_state:
+            raise ImageDamagedError(
+                place.path,
+                image.file,
+                f"section {section} has another digest than the trim of the log verified",
+            )
 
 
 def opened_rows(place: BackupPlace, image: ImageManifest, file: RowsFile) -> list[Row]:
@@ -115,6 +145,8 @@ def checkpoint_row(place: BackupPlace, image: ImageManifest, section: str = ROWS
     """Return the row of the state checkpoint; raises ImageDamagedError."""
     file = image.sections[section].checkpoint.file
     rows = opened_rows(place, image, file)
+    if digest_of(rows) != file.digest:
+        raise other_digest(place, file)
     if len(rows) != 1:
         raise ImageDamagedError(
             place.path, file.name, f"it must hold one row, the checkpoint, and holds {len(rows)}"

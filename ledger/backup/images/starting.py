@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 from ledger.backup.errors import BackupError, ImageForeignError, ImageLacksError, ImageLostError
 from ledger.backup.images.held import lost_position
 from ledger.backup.images.manifest import ROWS, ImageManifest, image_names, read_image
-from ledger.backup.images.reading import checkpoint_of
+from ledger.backup.images.reading import check_proved, checkpoint_of
 from ledger.backup.joined import UNUSABLE, joined_log
 from ledger.backup.place import BackupPlace, open_place
 from ledger.errors import IncompatibleError, LogTrimmedError
 from ledger.log.port import Log, Topic
-from ledger.log.trimmed import TrimMark, start_of
+from ledger.log.trimmed import SectionProof, TrimMark, start_of
 from ledger.log_lines import LogLines
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class StartImages:
         if path is None:
             return None
         try:
-            return used_newest(open_place(path), Wanted.of(log, section, form), use)
+            return used_newest(open_place(path), Wanted.of(log, section, form, mark), use)
         except UNUSABLE as problem:
             if mark is not None and not isinstance(problem, LEAVES_EVENTS):
                 raise unusable(mark, problem) from problem
@@ -131,7 +131,7 @@ NO_IMAGES: Final = StartImages(OFF)
 class Wanted(NamedTuple):
     """The section that an image must have, its form, and the log that it must be of.
 
-    `first` is the first offset that the log has.
+    `first` is the first offset that the log has, `proofs` are of the image that its trim verified.
     """
 
     log: Log
@@ -139,11 +139,14 @@ class Wanted(NamedTuple):
     form: int | None
     topic: str
     first: int
+    proofs: tuple[SectionProof, ...]
 
     @classmethod
-    def of(cls, log: Log, section: str, form: int | None) -> Self:
-        """Return what an image must have for a reader of a log."""
-        return cls(log, section, form, log.topic_id(Topic.EVENTS), log.ends(Topic.EVENTS)[0])
+    def of(cls, log: Log, section: str, form: int | None, mark: TrimMark | None) -> Self:
+        """Return what an image must have for a reader of a log that a trim marked."""
+        proofs = () if mark is None else mark.proofs
+        topic, first = log.topic_id(Topic.EVENTS), log.ends(Topic.EVENTS)[0]
+        return cls(log, section, form, topic, first, proofs)
 
     def check(self, place: BackupPlace, image: ImageManifest) -> None:
         """Raise the error of an image that does not fit: its log, section, form or position."""
@@ -169,6 +172,7 @@ class Wanted(NamedTuple):
                 f"{here} needs the events from position {found.checkpoint.position} on, and the "
                 f"log begins behind it. {again}"
             )
+        check_proved(place, image, self.section, self.proofs)
         lost = lost_position(self.log, place, image, self.section)
         if lost is not None:
             raise ImageLostError(

@@ -121,7 +121,9 @@ def trim(
     created = driver.state.genesis
     assert created is not None
     topic = driver.log.topic_id(Topic.EVENTS)
-    mark = TrimMark(topic, wanted, offset, head, created, place.path, image.checkpoint, at)
+    mark = TrimMark(
+        topic, wanted, offset, head, created, place.path, image.checkpoint, at, image.proofs
+    )
     write_trim_mark(driver.log, 0, mark)
     driver.log.remove_below(Topic.EVENTS, offset)
     return mark

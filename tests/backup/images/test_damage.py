@@ -3,18 +3,23 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ledger.backup.errors import BackupError, ImageDamagedError, ImageForeignError
 from ledger.backup.images.manifest import ROWS, ImageManifest
 from ledger.backup.images.reading import checkpoint_of, verified
+from ledger.backup.images.rows_file import digest_of, open_rows_file, rows_bytes, rows_name
 from ledger.backup.images.starting import BY_TRIM, NO_IMAGES, StartImages
 from ledger.backup.manifest import checksum
 from ledger.errors import IncompatibleError, LogTrimmedError, SettingsError
 from ledger.machine.exit_codes import ExitCode, exit_code
+from projections.cache.following import FollowedEntries
 from projections.errors import StoreMissingError
+from projections.fold.fold import Fold
 from projections.images.beginning import begun_rows, open_begun
 from projections.rows.keys import LOG
 from projections.store.port import FORMAT_VERSION
@@ -143,6 +148,59 @@ def test_a_trimmed_log_says_why_it_cannot_be_read(
     assert "--image" in str(refused.value)
     with pytest.raises(StoreMissingError):
         RocksReader.open(tmp_path / "new")
+
+
+def replaced(path: Path, form: dict[str, Any], *, with_digest: bool) -> None:
+    """Let a file of rows hold another value in its last row, as a person would who may write."""
+    *rows, (key, value) = open_rows_file((path / form["name"]).read_bytes())
+    forged = [*rows, (key, value + b" ")]
+    data = rows_bytes(forged)
+    form["size"], form["sha256"] = len(data), sha256(data).hexdigest()
+    if with_digest:
+        form["digest"] = digest_of(forged)
+        form["name"] = rows_name(form["digest"])
+    (path / form["name"]).write_bytes(data)
+
+
+def forge(
+    path: Path, image: ImageManifest, *, with_digest: bool = True, checkpoint: bool = False
+) -> None:
+    """Forge an image so that all checksums in the backup fit."""
+    fields: dict[str, Any] = rewritten(path, image)
+    rows = fields["sections"]["rows"]
+    if checkpoint:
+        replaced(path, rows["checkpoint"]["file"], with_digest=with_digest)
+    else:
+        replaced(path, rows["files"][0], with_digest=with_digest)
+        digests = "".join(file["digest"] for file in rows["files"])
+        rows["digest"] = sha256(digests.encode()).hexdigest()
+    written(path, image, fields)
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+@pytest.mark.parametrize("with_digest", [False, True])
+def test_no_image_takes_the_place_of_the_one_that_a_trim_verified(
+    host: Host, tmp_path: Path, *, checkpoint: bool, with_digest: bool
+) -> None:
+    host.trim()
+    with open_begun(host.log, tmp_path / "honest", BY_TRIM) as rows:
+        assert rows.get(LOG) is not None
+    forge(tmp_path / "backup", host.image(), with_digest=with_digest, checkpoint=checkpoint)
+    with pytest.raises(LogTrimmedError, match="another digest than"):
+        begun_rows(host.log, tmp_path / "new", BY_TRIM)
+    with pytest.raises(StoreMissingError):
+        RocksReader.open(tmp_path / "new")
+    if checkpoint:
+        with pytest.raises(LogTrimmedError, match="another digest than"):
+            FollowedEntries(host.log).start()
+
+
+def test_an_image_later_than_the_trim_is_taken(host: Host, tmp_path: Path) -> None:
+    host.trim()
+    grow(host.driver, [commit] * 8)
+    newest = host.back_up().position
+    with open_begun(host.log, tmp_path / "new", BY_TRIM) as rows:
+        assert Fold.load(rows, host.log).mark.position == newest
 
 
 @pytest.mark.parametrize("damage", [missing, one_bit, out_of_order, no_json])
