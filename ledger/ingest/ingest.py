@@ -189,14 +189,16 @@ class Ingest:
         """Leave the topics; what is not committed stays unread for the next process."""
         self.source.close()
 
-    def _committed(self, found: Mapping[str, TopicRows]) -> Receipt:
+    def _committed(self, found: dict[str, TopicRows]) -> Receipt:
         """Return the receipt of a commit with rows and offsets; raises a skipped one as overtaken.
+
+        `found` becomes what was written.
 
         A skipped commit says that the ledger has the offsets, not that it has these rows.
         """
         with self._ledger.begin() as txn:
             for topic, rows in found.items():
-                self._tables[topic].write(txn, rows)
+                found[topic] = self._tables[topic].write(txn, rows)
             self._offsets.record(txn, self._pending.ends(), self._notes(), self._pending.read_at())
             receipt = self._answered(txn)
         if receipt.skipped:

@@ -13,6 +13,10 @@ from ledger.expressions.duckdb.evaluation import duck
 NUMBER: Final = "#row"
 
 
+class RowFailsError(ValueError):
+    """An expression cannot be computed for a row; the cause is DuckDB's error, with values."""
+
+
 class RowJudge:
     """A DuckDB for the time of one statement on a `table`. Rows keep their order."""
 
@@ -64,7 +68,7 @@ class RowJudge:
         try:
             return self._connection.execute(sql).to_arrow_table()
         except duckdb.Error as error:
-            raise ValueError(
+            raise RowFailsError(
                 f"the statement fails for a row of table {self.table}: {error}"
             ) from error
         finally:

@@ -18,6 +18,7 @@ from ledger.ingest.mapping import ColumnSource, TopicMapping
 from ledger.ingest.source import TopicRecord
 from ledger.ingest.values.field_types import field_type, in_arrow
 from ledger.ingest.values.formats import Misfit
+from ledger.ingest.values.row_trial import reason_of
 
 ROOT: Final = "record"
 REASON_MAX: Final = 1_000
@@ -44,7 +45,7 @@ class BadRecord(NamedTuple):
     @classmethod
     def of(cls, record: TopicRecord, problem: BaseException) -> "BadRecord":
         """Return a record with what it raised."""
-        return cls(record, (str(problem) or repr(problem))[:REASON_MAX])
+        return cls(record, reason_of(problem)[:REASON_MAX])
 
 
 class ReadColumn(NamedTuple):

@@ -11,10 +11,11 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from ledger.ingest.values.avro import AvroSchemas, FramedAvro
+from ledger.ingest.values.row_trial import OF_ROWS
 
 AS_THEY_ARE: Final = (bytes, datetime, date, time, Decimal)
 
-Misfit: Final = (ValueError, TypeError, OverflowError, msgspec.MsgspecError)
+Misfit: Final = (*OF_ROWS, msgspec.MsgspecError)
 """What a value raises that does not fit; errors of text and of Arrow are among them."""
 
 

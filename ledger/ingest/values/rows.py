@@ -5,47 +5,55 @@ then the last record of each key is taken.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from ledger.arrow.schema import TableSchema
+from ledger.arrow.types import NESTED, family_of
+from ledger.errors import SettingsError
 from ledger.ingest.mapping import TopicMapping
 from ledger.ingest.source import TopicRecord
 from ledger.ingest.values.fields import (
+    REASON_MAX,
     BadRecord,
     NeededFields,
     ReadColumn,
     read_columns,
     sources_of,
 )
+from ledger.ingest.values.fitting import checked_key, in_columns, without
 from ledger.ingest.values.formats import Misfit, ValueFormat
+from ledger.ingest.values.new_fields import NEW_TYPES, why_not_added
+from ledger.ingest.values.row_trial import RowTrial, misfits, reason_of, stored_key
 from ledger.statements.constraints import Constraint
-from ledger.statements.judge import RowJudge
 
 DELETED: Final = "lakeledger_deleted"
-NEW_TYPES: Final = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "STRING"}
+"""The column that marks removed rows, by a name that no column of the table has."""
 
 
 class TopicRows(NamedTuple):
     """What records of a topic do to its table.
 
-    `rows` are new rows, or with a key the last row of each key; then `DELETED` marks those that a
-    tombstone removed, if there are any. `records` has the record of each row. `new` are columns
-    that the table lacks: the records must be read again once it has them. `read` counts the
-    records.
+    `rows` are new rows, or with a key the last row of each key. Then the column `deleted` marks
+    those that a tombstone removed, "" if there are none. `records` has the record of each row.
+    `new` are columns that the table lacks: the records must be read again once it has them.
+    `given` are the records.
     """
 
     rows: pa.Table
     records: Sequence[TopicRecord]
     bad: Sequence[BadRecord]
     new: Mapping[str, str]
-    read: int
+    given: Sequence[TopicRecord]
+    deleted: str = ""
 
     @property
-    def has_deletes(self) -> bool:
-        """Whether tombstones removed rows."""
-        return DELETED in self.rows.column_names
+    def read(self) -> int:
+        """How many records there are."""
+        return len(self.given)
 
 
 class TopicReader:
@@ -57,19 +65,27 @@ class TopicReader:
         schema: TableSchema,
         values: ValueFormat,
         keys: ValueFormat,
+        *,
         constraints: Sequence[Constraint] = (),
+        unadded: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self.mapping, self.schema = mapping, schema
+        self.mapping, self.schema, self._unadded = mapping, schema, unadded
+        self._deleted = DELETED
+        while schema.find(self._deleted):
+            self._deleted += "_"
         self._values = values
         self._nulls: frozenset[str] = frozenset()
         self._sources = sources_of(mapping, schema)
         self._key = [schema.by_name[name.lower()].name for name in mapping.key]
+        for name in self._key:
+            if family_of(schema.by_name[name.lower()].type) in NESTED:
+                raise SettingsError(
+                    f"topic {mapping.topic}: key column {name} must have one value, got "
+                    f"{schema.by_name[name.lower()].declared}"
+                )
         self._make()
         self._read_key = self._key_reader(keys)
-        names = {each.column.name for each in self._columns}
-        self._constraints = [
-            each for each in constraints if names.issuperset(each.condition.columns)
-        ]
+        self.trial = RowTrial(schema, self._sources, constraints)
 
     def read(self, records: Iterable[TopicRecord]) -> TopicRows:
         """Return what records do to the table, in their order."""
@@ -91,25 +107,31 @@ class TopicReader:
         if new is None:
             return self.read(order)
         bad += unread
-        table, kept = self._checked(*in_columns(self._columns, good, bad), bad)
+        table, kept = self._tried(*in_columns(self._columns, good, bad), bad)
         if self._key:
-            keys, without = in_columns(self._key_columns(), gone, bad)
-            table, kept = self._last(order, table, kept, keys, without)
-        return TopicRows(table, kept, bad, new, len(order))
+            table, kept = self._keyed(table, kept, bad)
+            keys, removed = self._keyed(*in_columns(self._key_columns(), gone, bad), bad)
+            table, kept = self._last(order, table, kept, keys, removed)
+        deleted = self._deleted if self._deleted in table.column_names else ""
+        return TopicRows(table, kept, bad, new, [*order], deleted)
 
-    def _checked(
+    def _tried(
         self, table: pa.Table, records: Sequence[TopicRecord], bad: list[BadRecord]
     ) -> tuple[pa.Table, Sequence[TopicRecord]]:
-        """Return the rows that fulfil the constraints of the table, with their records."""
-        for each in self._constraints:
-            with RowJudge(self.schema.name) as judge:
-                hits = judge.fulfilled(table, each.condition).to_pylist()
-            reason = f"it does not fulfil the constraint {each.name} ({each.text})"
-            bad += [
-                BadRecord(one, reason) for one, hit in zip(records, hits, strict=True) if not hit
-            ]
-            table = table.filter(pa.array(hits, pa.bool_()))
-            records = [one for one, hit in zip(records, hits, strict=True) if hit]
+        """Return the rows that the table takes, with their records."""
+        return without(table, records, self.trial.faults(table), bad)
+
+    def _keyed(
+        self, table: pa.Table, records: Sequence[TopicRecord], bad: list[BadRecord]
+    ) -> tuple[pa.Table, Sequence[TopicRecord]]:
+        """Return rows whose keys are as the table stores them, with their records."""
+        for name in self._key:
+            column = self.schema.by_name[name.lower()]
+            check = partial(checked_key, table.column(name), column)
+            faults = {at: reason_of(why) for at, why in misfits(len(table), check).items()}
+            table, records = without(table, records, faults, bad)
+            stored = stored_key(table.column(name), column)
+            table = table.set_column(table.schema.get_field_index(name), name, stored)
         return table, records
 
     def _make(self) -> None:
@@ -184,24 +206,19 @@ class TopicReader:
         """Return the columns that unread records need, None if they can be read once more now."""
         new: dict[str, str] = {}
         nulls = set(self._nulls)
-        taken = {column.name.lower() for column in self.schema.columns}
         for at, (record, _) in enumerate(unread):
             try:
                 fields = self._values.fields(record.value or b"")
             except Misfit:
                 continue
-            for name in fields.keys() - self._fields.names:
-                kind = NEW_TYPES.get(type(fields[name]))
-                if fields[name] is None:
-                    nulls.add(name)
-                elif name.lower() in taken:
-                    reason = f"the new field {name} has the name of a column that is read elsewhere"
-                    unread[at] = BadRecord(record, reason)
-                elif kind is None:
-                    reason = f"the new field {name} is no plain value: name its column"
-                    unread[at] = BadRecord(record, reason)
-                else:
-                    new.setdefault(name, kind)
+            names = sorted(fields.keys() - self._fields.names)
+            if reason := why_not_added(names, fields, self.schema, self._unadded):
+                unread[at] = BadRecord(record, reason[:REASON_MAX])
+                continue
+            nulls.update(name for name in names if fields[name] is None)
+            for name in names:
+                if fields[name] is not None and name.lower() not in {each.lower() for each in new}:
+                    new[name] = NEW_TYPES[type(fields[name])]
         if not new and nulls != self._nulls:
             self._nulls = frozenset(nulls)
             self._make()
@@ -214,11 +231,11 @@ class TopicReader:
         table: pa.Table,
         kept: Sequence[TopicRecord],
         keys: pa.Table,
-        without: Sequence[TopicRecord],
+        removed: Sequence[TopicRecord],
     ) -> tuple[pa.Table, Sequence[TopicRecord]]:
         """Return the last row of each key; a key that a tombstone removed last is marked."""
         last: dict[tuple[Any, ...], tuple[int, int]] = {}
-        for rows, names, offset in ((table, kept, 0), (keys, without, len(kept))):
+        for rows, names, offset in ((table, kept, 0), (keys, removed, len(kept))):
             values = zip(*(rows.column(name).to_pylist() for name in self._key), strict=True)
             for number, key in enumerate(values):
                 place = order[names[number]]
@@ -227,7 +244,7 @@ class TopicReader:
         taken = sorted(number for _, number in last.values())
         if not len(keys):
             return table.take(pa.array(taken, pa.int64())), [kept[number] for number in taken]
-        marked = table.append_column(DELETED, pa.array([False] * len(table), pa.bool_()))
+        marked = table.append_column(self._deleted, pa.array([False] * len(table), pa.bool_()))
         absent = {
             field.name: keys.column(field.name)
             if field.name in self._key
@@ -235,40 +252,8 @@ class TopicReader:
             for field in table.schema
         }
         deleted = pa.array([True] * len(keys), pa.bool_())
-        both = pa.concat_tables([marked, pa.table({**absent, DELETED: deleted}, marked.schema)])
-        names = [*kept, *without]
+        both = pa.concat_tables(
+            [marked, pa.table({**absent, self._deleted: deleted}, marked.schema)]
+        )
+        names = [*kept, *removed]
         return both.take(pa.array(taken, pa.int64())), [names[number] for number in taken]
-
-
-def in_columns(
-    columns: Sequence[ReadColumn], pairs: Sequence[tuple[TopicRecord, Any]], bad: list[BadRecord]
-) -> tuple[pa.Table, Sequence[TopicRecord]]:
-    """Return values as columns, with their records; a record whose value does not fit is bad."""
-    while True:
-        arrays = []
-        faults: dict[int, BadRecord] = {}
-        for each in columns:
-            given = [value for _, value in pairs] if each.is_field else [one for one, _ in pairs]
-            try:
-                arrays.append(each.array([each.get(value) for value in given]))
-            except Misfit:
-                faults |= faults_in(each, given, pairs)
-        if not faults:
-            schema = pa.schema([(each.column.name, each.column.type) for each in columns])
-            return pa.table(arrays, schema=schema), [record for record, _ in pairs]
-        bad += faults.values()
-        pairs = [pair for at, pair in enumerate(pairs) if at not in faults]
-
-
-def faults_in(
-    column: ReadColumn, given: Sequence[Any], pairs: Sequence[tuple[TopicRecord, Any]]
-) -> dict[int, BadRecord]:
-    """Return the values that do not fit a column by themselves, by their place."""
-    found = {}
-    for at, value in enumerate(given):
-        try:
-            column.array([column.get(value)])
-        except Misfit as problem:
-            bad = BadRecord.of(pairs[at][0], problem)
-            found[at] = bad._replace(reason=f"column {column.column.name}: {bad.reason}")
-    return found
