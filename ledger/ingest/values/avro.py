@@ -6,7 +6,6 @@ immutable, so each is asked for once.
 
 import json
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,14 +13,13 @@ import fastavro
 import urllib3
 
 from ledger.errors import LogUnavailableError, SettingsError
+from ledger.ingest.values.avro_values import AvroTypes, Read
 
 MAGIC: Final = 0
 HEAD: Final = 5
 ASK_S: Final = 10.0
 FOUND: Final = 200
 NOT_THERE: Final = 404
-NOT_READ: Final = frozenset({"uuid"})
-"""Logical types that are left as their text."""
 
 AvroSchemas = Callable[[int], str]
 """Returns the text of a schema by its id; raises LookupError for an unknown id."""
@@ -32,52 +30,43 @@ class FramedAvro:
 
     def __init__(self, schemas: AvroSchemas) -> None:
         self._schemas = schemas
-        self._parsed: dict[int, Any] = {}
+        self._parsed: dict[int, Read] = {}
 
     def read(self, data: bytes) -> Any:
         """Return the value; raises ValueError for other bytes and for an unknown schema."""
         if len(data) < HEAD or data[0] != MAGIC:
             raise ValueError(
-                "a value of Avro must begin with a zero and the id of its schema in 4 bytes, got "
-                f"{data[:HEAD]!r}"
+                "a value of Avro must begin with a zero and the id of its schema in 4 bytes"
             )
         number = int.from_bytes(data[1:HEAD])
-        schema = self._parsed.get(number)
-        if schema is None:
-            schema = self._parsed[number] = self._parse(number)
-        body = BytesIO(data)
-        body.seek(HEAD)
+        kind = self._parsed.get(number)
+        if kind is None:
+            kind = self._parsed[number] = self._parse(number)
         try:
-            value = fastavro.schemaless_reader(body, schema, None)
-        except (EOFError, IndexError, KeyError, StopIteration) as problem:
-            raise ValueError(f"the value does not fit schema {number}: {problem!r}") from problem
-        if body.tell() != len(data):
+            value, behind = kind(data, HEAD, 0)
+        except IndexError as problem:
+            raise ValueError(f"the value ends before all that schema {number} says") from problem
+        except (ValueError, OverflowError) as problem:
+            raise ValueError(f"the value does not fit schema {number}: {problem}") from problem
+        if behind != len(data):
             raise ValueError(
-                f"the value has {len(data) - body.tell()} bytes behind what schema {number} says"
+                f"the value has {len(data) - behind} bytes behind what schema {number} says"
             )
         return value
 
-    def _parse(self, number: int) -> Any:
+    def _parse(self, number: int) -> Read:
         try:
             text = self._schemas(number)
-            return fastavro.parse_schema(plain(json.loads(text)))
+            named: dict[str, Any] = {}
+            parsed = fastavro.parse_schema(json.loads(text), named)
         except LookupError as problem:
             raise ValueError(f"there is no schema {number}: {problem}") from problem
         except (fastavro.schema.SchemaParseException, fastavro.schema.UnknownType) as problem:
             raise ValueError(f"schema {number} cannot be read: {problem!r}") from problem
-
-
-def plain(schema: Any) -> Any:
-    """Return a schema without the logical types that no column has."""
-    if isinstance(schema, list):
-        return [plain(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        name: plain(value)
-        for name, value in schema.items()
-        if not (name == "logicalType" and value in NOT_READ)
-    }
+        try:
+            return AvroTypes(named).of(parsed)
+        except ValueError as problem:
+            raise ValueError(f"schema {number} cannot be read: {problem}") from problem
 
 
 class SchemaFolder:
