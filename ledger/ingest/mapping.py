@@ -13,6 +13,9 @@ import msgspec
 from ledger.errors import SettingsError
 
 NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,100}", re.ASCII)
+TOPIC: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}", re.ASCII)
+"""The names that Kafka takes for topics; its client reads another one as a pattern of names."""
+
 SECONDS_MAX: Final = 60
 REFUSED_FORMATS: Final = frozenset({"protobuf", "json_schema", "csv", "xml"})
 
@@ -120,6 +123,11 @@ class TopicMapping(Strict, frozen=True):
         """How the keys of records are written."""
         return self.key_format or self.format
 
+    @property
+    def is_avro(self) -> bool:
+        """Whether values or keys are written in Avro."""
+        return "avro" in {self.format, self.key_format}
+
     def sources(self) -> dict[str, ColumnSource]:
         """Return where the named columns come from."""
         return {
@@ -193,8 +201,7 @@ def faults_of(mapping: IngestMapping) -> list[str]:
         )
     if not mapping.topics:
         faults.append("topics must name one topic or more")
-    if mapping.source.registry and mapping.source.schemas:
-        faults.append("source must name a registry or a folder of schemas, not both")
+    faults += faults_of_source(mapping)
     names = [each.topic for each in mapping.topics]
     for topic in mapping.topics:
         where = f"topic {topic.topic}"
@@ -204,10 +211,35 @@ def faults_of(mapping: IngestMapping) -> list[str]:
     return faults
 
 
+def faults_of_source(mapping: IngestMapping) -> list[str]:
+    """Return what is wrong with the source of a mapping."""
+    source = mapping.source
+    named = [name for name in source.__struct_fields__ if getattr(source, name) is not None]
+    faults = [f"source.{name} must not be empty" for name in named if not getattr(source, name)]
+    has_avro = any(topic.is_avro for topic in mapping.topics)
+    if {"registry", "schemas"}.issubset(named):
+        faults.append("source must name a registry or a folder of schemas, not both")
+    faults += [
+        f"source.{name} is for avro, and no topic has format or key_format avro"
+        for name in ("registry", "schemas")
+        if name in named and not has_avro
+    ]
+    if "registry_login" in named and "registry" not in named:
+        faults.append("source.registry_login needs source.registry")
+    if source.registry and not source.registry.startswith(("http://", "https://")):
+        faults.append(
+            f"source.registry must begin with http:// or https://, got {source.registry!r}"
+        )
+    return faults
+
+
 def faults_of_topic(topic: TopicMapping, source: SourceMapping) -> list[str]:
     """Return what is wrong with the mapping of a topic by itself."""
-    is_avro = "avro" in {topic.format, topic.key_format}
     faults = {
+        f"topic must be 1 to 249 of the characters A-Z a-z 0-9 . _ -, got {topic.topic!r}": (
+            TOPIC.fullmatch(topic.topic) is None
+        ),
+        "table must not be empty": not topic.table,
         f"format {topic.format} is not supported: give json or avro": (
             topic.format in REFUSED_FORMATS
         ),
@@ -215,10 +247,16 @@ def faults_of_topic(topic: TopicMapping, source: SourceMapping) -> list[str]:
             topic.format not in {"json", "avro", *REFUSED_FORMATS}
         ),
         "avro needs source.registry or source.schemas": (
-            is_avro and not (source.registry or source.schemas)
+            topic.is_avro and not (source.registry or source.schemas)
         ),
         'bad = "table" and bad_table must be given together, or neither of them': (
             (topic.bad == "table") != (topic.bad_table is not None)
+        ),
+        f"bad_table must be another table than {topic.table}, got {topic.bad_table!r}": (
+            topic.bad_table is not None and topic.bad_table.lower() in {"", topic.table.lower()}
+        ),
+        'key_format needs a key and tombstones = "delete"': (
+            topic.key_format is not None and not (topic.key and topic.on_tombstone == "delete")
         ),
         'tombstones = "delete" needs a key': topic.tombstones == "delete" and not topic.key,
         "key_format text holds one column, and the key has several": (
@@ -228,8 +266,16 @@ def faults_of_topic(topic: TopicMapping, source: SourceMapping) -> list[str]:
     found = [text for text, holds in faults.items() if holds]
     for name, given in topic.sources().items():
         found += [f"column {name} {fault}" for fault in faults_of_column(given)]
+    small = [name.lower() for name in topic.columns]
+    for what, names in (("column", [*topic.columns]), ("key column", topic.key)):
+        lower = [name.lower() for name in names]
+        found += [
+            f"{what} {name} must be named once, in any case of letters"
+            for name in names
+            if lower.count(name.lower()) > 1
+        ]
     if topic.columns and topic.new_fields != "add":
-        lacking = [name for name in topic.key if name not in topic.columns]
+        lacking = [name for name in topic.key if name.lower() not in small]
         found += [f"key column {name} must be one of the columns" for name in lacking]
     return found
 

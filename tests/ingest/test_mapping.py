@@ -50,6 +50,32 @@ def of_topic(**more: Any) -> dict[str, Any]:
         (of_topic(columns={"a": {"record": "headers"}}), "Invalid enum value 'headers'"),
         (of_topic(columns={"a": "a"}, key=["b"]), "key column b must be one of the columns"),
         (of_topic(new_fields="evolve"), "Invalid enum value 'evolve'"),
+        (of_topic(topic="^tpc.*"), r"topic must be 1 to 249 of .* got '\^tpc"),
+        (of_topic(topic=""), "topic must be 1 to 249 of"),
+        (of_topic(topic="a/b"), "topic must be 1 to 249 of"),
+        (of_topic(topic="a\n"), "topic must be 1 to 249 of"),
+        (of_topic(topic=".."), "topic must be 1 to 249 of"),
+        (of_topic(topic="t" * 250), "topic must be 1 to 249 of"),
+        (of_topic(table=""), "table must not be empty"),
+        (of_topic(bad="table", bad_table=""), "bad_table must be another table than db.t, got ''"),
+        (of_topic(bad="table", bad_table="DB.t"), "must be another table than db.t, got 'DB.t'"),
+        (of_topic(columns={"id": "a", "ID": "b"}), "column id must be named once, in any case"),
+        (of_topic(key=["id", "ID"]), "key column id must be named once, in any case of letters"),
+        (of_topic(key_format="json"), "key_format needs a key and tombstones"),
+        (
+            of_topic(key=["id"], key_format="json", tombstones="ignore"),
+            "key_format needs a key and tombstones",
+        ),
+        ({**WHOLE, **REGISTRY}, r"source\.registry is for avro, and no topic has"),
+        ({**WHOLE, "source": {"schemas": "a"}}, r"source\.schemas is for avro, and no topic has"),
+        ({**WHOLE, "source": {"registry_login": "a"}}, "registry_login needs source.registry"),
+        ({**WHOLE, "source": {"registry": ""}}, r"source\.registry must not be empty"),
+        ({**WHOLE, "source": {"brokers": ""}}, r"source\.brokers must not be empty"),
+        ({**WHOLE, "source": {"client_config": ""}}, r"source\.client_config must not be empty"),
+        (
+            {**of_topic(format="avro"), "source": {"registry": "ftp://x"}},
+            "registry must begin with http:// or https://, got 'ftp://x'",
+        ),
         (of_topic(start="newest"), "Invalid enum value 'newest'"),
         (of_topic(lost="skip"), "Invalid enum value 'skip'"),
     ],
@@ -57,6 +83,10 @@ def of_topic(**more: Any) -> dict[str, Any]:
 def test_what_is_not_obeyed_is_refused_by_name(values: dict[str, Any], why: str) -> None:
     with pytest.raises(SettingsError, match=why):
         mapping_of(values)
+
+
+def test_a_key_names_a_column_in_any_case_of_letters() -> None:
+    assert mapping_of(of_topic(columns={"id": "a"}, key=["ID"])).topics[0].key == ["ID"]
 
 
 def test_a_tombstone_deletes_where_there_is_a_key() -> None:
@@ -68,7 +98,9 @@ def test_a_tombstone_deletes_where_there_is_a_key() -> None:
 
 def test_keys_are_written_as_values_unless_the_mapping_says_otherwise() -> None:
     avro = mapping_of({**of_topic(format="avro"), **REGISTRY}).topics[0]
-    text = mapping_of({**of_topic(format="avro", key_format="text"), **REGISTRY}).topics[0]
+    text = mapping_of(
+        {**of_topic(format="avro", key=["id"], key_format="text"), **REGISTRY}
+    ).topics[0]
 
     assert (avro.written_keys, text.written_keys) == ("avro", "text")
 
@@ -76,7 +108,8 @@ def test_keys_are_written_as_values_unless_the_mapping_says_otherwise() -> None:
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     file = tmp_path / "mapping.toml"
     file.write_text(
-        'name = "shop"\n[source]\nschemas = "schemas"\n[[topics]]\ntopic = "t"\ntable = "t"\n'
+        'name = "shop"\n[source]\nschemas = "schemas"\n[[topics]]\n'
+        'topic = "t"\ntable = "t"\nformat = "avro"\n'
     )
 
     assert read_mapping(file).source.schemas == str(tmp_path / "schemas")
