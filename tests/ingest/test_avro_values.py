@@ -12,7 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.arrow.schema import TableSchema
+from ledger.definitions.definitions import table_definition
+from ledger.ingest.mapping import mapping_of
+from ledger.ingest.source import Partition, TopicRecord
 from ledger.ingest.values.avro import FramedAvro
+from ledger.ingest.values.formats import format_named
+from ledger.ingest.values.rows import TopicReader
 
 HEAD = b"\0\0\0\0\1"
 NODE = {"type": "record", "name": "n", "fields": [{"name": "next", "type": ["null", "n"]}]}
@@ -139,3 +145,55 @@ def test_any_bytes_are_a_value_or_a_value_error(body: bytes) -> None:
     except ValueError:
         return
     assert found.keys() == set("abcdefg")
+
+
+HALF = Decimal("0.50")
+NAN = float("nan")
+INFINITY = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "schema", "value", "is_bad"),
+    [
+        ("FLOAT", None, "float", NAN, False),
+        ("FLOAT", None, "float", INFINITY, False),
+        ("FLOAT", None, "double", -INFINITY, False),
+        ("FLOAT", None, "double", 1e39, True),
+        ("ARRAY<FLOAT>", None, {"type": "array", "items": "double"}, [NAN, 1e39], True),
+        ("DOUBLE", None, "double", NAN, False),
+        ("STRING", "json", "double", NAN, True),
+        ("STRING", "json", {"type": "array", "items": "double"}, [1.0, INFINITY], True),
+        ("STRING", "json", {"type": "map", "values": "double"}, {"a": NAN}, True),
+        ("STRING", "json", {"type": "map", "values": "double"}, {"a": 1.5}, False),
+        ("STRING", None, of("fixed", "uuid", name="u", size=16), b"\1" * 16, False),
+        ("DECIMAL(5,2)", None, "string", "1_0", True),
+        (
+            "DECIMAL(5,2)",
+            None,
+            of("bytes", "decimal", precision=5, scale=2),
+            Decimal("1.50"),
+            False,
+        ),
+        ("DECIMAL(5,2)", None, "double", NAN, True),
+    ],
+)
+def test_a_value_of_avro_fits_its_column_or_its_record_is_bad(
+    kind: str, form: str | None, schema: Any, value: Any, *, is_bad: bool
+) -> None:
+    whole = {"type": "record", "name": "w", "fields": [{"name": "x", "type": schema}]}
+    source = {"columns": {"x": {"field": "x", "form": form}}} if form else {}
+    topic = {"topic": "t", "table": "db.t", "format": "avro", **source}
+    given = {"name": "shop", "topics": [topic], "source": {"schemas": "given"}}
+    values = format_named("avro", lambda _: json.dumps(whole))
+    table = TableSchema.of(table_definition([("x", kind)]), "db.t", 1)
+    body = BytesIO()
+    plain = {**schema, "logicalType": "none"} if "uuid" in str(schema) else schema
+    fields = [{"name": "x", "type": plain}]
+    fastavro.schemaless_writer(
+        body, fastavro.parse_schema({**whole, "fields": fields}), {"x": value}
+    )
+    record = TopicRecord(Partition("t", 0), 0, None, HEAD + body.getvalue())
+
+    found = TopicReader(mapping_of(given).topics[0], table, values, values).read([record])
+
+    assert (len(found.bad), len(found.rows)) == (is_bad, not is_bad)

@@ -16,6 +16,7 @@ from ledger.ingest.values.rows import TopicReader, TopicRows
 
 BAD: Final = object()
 PLACE: Final = Partition("t", 1)
+BIG: Final = Decimal(12345678901234567890123456789012345678)
 NOON: Final = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
@@ -64,6 +65,21 @@ def read(
         ("DECIMAL(5,2)", "1.255", BAD),
         ("DECIMAL(5,2)", "12345", BAD),
         ("DECIMAL(5,2)", '"NaN"', BAD),
+        ("DECIMAL(5,2)", '"1_000"', BAD),
+        ("DECIMAL(5,2)", '" 1 "', BAD),
+        ("DECIMAL(5,2)", '"\u0661"', BAD),
+        ("DECIMAL(5,2)", '""', BAD),
+        ("DECIMAL(5,2)", "true", BAD),
+        ("DECIMAL(5,2)", '"-1.5e1"', Decimal(-15)),
+        ("DECIMAL(5,2)", "1e1", Decimal(10)),
+        ("DECIMAL(38,18)", "0.123456789012345678", Decimal("0.123456789012345678")),
+        ("DECIMAL(38,0)", "12345678901234567890123456789012345678", BIG),
+        ("DECIMAL(5,2)", "1e999999999", BAD),
+        ("ARRAY<DECIMAL(5,2)>", '["1_0"]', BAD),
+        ("FLOAT", "1e999", BAD),
+        ("FLOAT", '"1"', BAD),
+        ("FLOAT", "true", BAD),
+        ("FLOAT", "2", 2.0),
         ("STRING", '"a"', "a"),
         ("STRING", "1", BAD),
         ("STRING", '{"a": 1}', BAD),
@@ -103,6 +119,7 @@ def test_a_value_fits_its_column_or_its_record_is_bad(kind: str, text: str, expe
         (b'{"x": "a"} {}', "trailing characters"),
         (b"[1]", "Expected `object`, got `array`"),
         (b'{"x": "\xff"}', "can't decode"),
+        (b'{"y": "\xff"}', "can't decode"),
         (b'{"x": 1}', r"Expected `str \| null`, got `int` - at `\$.x`"),
         (None, "the record has no value"),
     ],
@@ -225,3 +242,58 @@ def test_a_new_field_is_passed_over_refused_or_added(
     assert found.new == new
     assert [each.record.offset for each in again.bad] == bad
     assert again.new == {}
+
+
+STRUCT: Final = "STRUCT<a: INT, b: ARRAY<STRUCT<c: INT NOT NULL>>, d: MAP<STRING,STRUCT<e: DATE>>>"
+
+
+@pytest.mark.parametrize(
+    ("value", "is_bad"),
+    [
+        ('{"a": 1, "b": [{"c": 1}], "d": {"k": {"e": "2024-05-01"}}}', False),
+        ("{}", False),
+        ("null", False),
+        ('{"a": 1, "z": 1}', True),
+        ('{"b": [{"c": 1, "z": 1}]}', True),
+        ('{"d": {"k": {"z": null}}}', True),
+        ('{"b": [{}]}', True),
+    ],
+)
+def test_a_struct_has_no_other_fields_where_new_fields_are_refused(
+    value: str, *, is_bad: bool
+) -> None:
+    values: list[bytes | None] = [f'{{"x": {value}}}'.encode()]
+
+    refused = read([("x", STRUCT)], values, new_fields="refuse")
+    ignored = read([("x", STRUCT)], values)
+
+    assert len(refused.bad) == is_bad
+    if not is_bad:
+        assert refused.rows == ignored.rows
+
+
+@pytest.mark.parametrize(
+    ("kind", "key_format", "key", "is_bad"),
+    [
+        ("DECIMAL(5,2)", "json", b"1.5", False),
+        ("DECIMAL(5,2)", "json", b'{"id": "1.50"}', False),
+        ("DECIMAL(5,2)", "text", b"1.5", False),
+        ("DECIMAL(5,2)", "text", b"1_5", True),
+        ("FLOAT", "text", b"1.5", False),
+        ("FLOAT", "json", b"1.5", False),
+        ("FLOAT", "text", b"nan", True),
+        ("DOUBLE", "text", b"nan", True),
+        ("DOUBLE", "text", b"1.5", False),
+        ("DOUBLE", "json", b"null", True),
+    ],
+)
+def test_a_tombstone_has_the_number_of_its_key(
+    kind: str, key_format: str, key: bytes, *, is_bad: bool
+) -> None:
+    given: dict[str, Any] = {"key": ["ID"], "columns": {"id": "id"}, "key_format": key_format}
+
+    found = read([("id", kind)], [b'{"id": 1.5}', None], key, **given)
+
+    assert len(found.bad) == is_bad
+    assert bool(found.deleted) != is_bad
+    assert len(found.rows) == 1

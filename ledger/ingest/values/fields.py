@@ -16,7 +16,7 @@ from ledger.arrow.types import Family, family_of
 from ledger.errors import SettingsError
 from ledger.ingest.mapping import ColumnSource, TopicMapping
 from ledger.ingest.source import TopicRecord
-from ledger.ingest.values.field_types import field_type, in_arrow
+from ledger.ingest.values.field_types import exact, field_type, in_arrow
 from ledger.ingest.values.formats import Misfit
 from ledger.ingest.values.row_trial import reason_of
 
@@ -117,7 +117,7 @@ class NeededFields:
                 kind, needed = self._type_of(part, (*place, name), inner)
             else:
                 column, source, needed = part
-                kind = field_type(column, source.form)
+                kind = field_type(column, source.form, closed=self._deep)
                 if kind is msgspec.Raw and self._plain:
                     kind = Any
                 self.getters[column.name] = getter(inner)
@@ -224,7 +224,7 @@ def read_columns(
 def constant(mapping: TopicMapping, column: TableColumn, value: Any) -> Getter:
     """Return what gives a constant as its column has it; raises SettingsError for another type."""
     try:
-        known = msgspec.convert(value, field_type(column, None))
+        known = msgspec.convert(value, field_type(column, None), dec_hook=exact)
         in_arrow([known], column, None)
     except Misfit as problem:
         raise SettingsError(

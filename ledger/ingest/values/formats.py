@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from ledger.ingest.values.avro import AvroSchemas, FramedAvro
+from ledger.ingest.values.field_types import exact, read_from_text
 from ledger.ingest.values.row_trial import OF_ROWS
 
 AS_THEY_ARE: Final = (bytes, datetime, date, time, Decimal)
@@ -33,7 +34,15 @@ class JsonFormat(ValueFormat):
     """Values of JSON."""
 
     def reader(self, kind: Any) -> Callable[[bytes], Any]:
-        return msgspec.json.Decoder(kind).decode
+        decode = msgspec.json.Decoder(kind, dec_hook=exact, float_hook=Decimal).decode
+
+        def read(data: bytes) -> Any:
+            # The decoder passes over what it does not need, whatever its bytes are.
+            if not data.isascii():
+                data.decode()
+            return decode(data)
+
+        return read
 
     def fields(self, data: bytes) -> Mapping[str, Any]:
         return msgspec.json.decode(data, type=dict[str, Any])
@@ -43,7 +52,9 @@ class TextFormat(ValueFormat):
     """A text that is one value, such as the number 12 or a date."""
 
     def reader(self, kind: Any) -> Callable[[bytes], Any]:
-        return lambda data: msgspec.convert(data.decode(), kind, strict=False)
+        return lambda data: msgspec.convert(
+            data.decode(), kind, strict=False, dec_hook=read_from_text
+        )
 
     def fields(self, data: bytes) -> Mapping[str, Any]:
         raise ValueError(f"a text has no fields, got {data[:80]!r}")
@@ -57,7 +68,9 @@ class AvroFormat(ValueFormat):
 
     def reader(self, kind: Any) -> Callable[[bytes], Any]:
         read = self._records.read
-        return lambda data: msgspec.convert(read(data), kind, builtin_types=AS_THEY_ARE)
+        return lambda data: msgspec.convert(
+            read(data), kind, builtin_types=AS_THEY_ARE, dec_hook=exact
+        )
 
     def fields(self, data: bytes) -> Mapping[str, Any]:
         return msgspec.convert(self._records.read(data), dict[str, Any], builtin_types=AS_THEY_ARE)

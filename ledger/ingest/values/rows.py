@@ -4,7 +4,7 @@ A record is bad if any of its values does not fit. So all values become columns 
 then the last record of each key is taken.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -180,7 +180,8 @@ class TopicReader:
         is_nested = len(source.path) > 1
         if self.mapping.written_keys == "text":
             return keys.reader(alone)
-        return keys.reader(fields.type if is_nested else alone | fields.type)
+        whole = keys.reader(fields.type)
+        return whole if is_nested else either(whole, keys.reader(alone))
 
     def _take_tombstone(
         self, record: TopicRecord, gone: list[tuple[TopicRecord, Any]], bad: list[BadRecord]
@@ -257,3 +258,15 @@ class TopicReader:
         )
         names = [*kept, *removed]
         return both.take(pa.array(taken, pa.int64())), [names[number] for number in taken]
+
+
+def either(first: Callable[[bytes], Any], second: Callable[[bytes], Any]) -> Any:
+    """Return what reads a value in one of two ways; raises as the second one."""
+
+    def read(data: bytes) -> Any:
+        try:
+            return first(data)
+        except Misfit:
+            return second(data)
+
+    return read
