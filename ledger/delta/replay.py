@@ -31,7 +31,7 @@ from ledger.core.events.events import (
 from ledger.delta.actions import DeltaCommit
 from ledger.delta.footprint import operation_of, part_of
 from ledger.delta.schema import definition_of
-from ledger.errors import ConflictError, LedgerError
+from ledger.errors import ConflictError, LedgerError, told_cause
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.transaction.transaction import Transaction
@@ -115,7 +115,7 @@ def replay(ledger: Ledger, imported: ImportedTable, commit: DeltaCommit, read_at
         version, position = committed(txn, writes, commit.provenance.level)
     except BaseException as error:
         with suppress(LedgerError):
-            txn.abort(f"{type(error).__name__}: {error}", ())
+            txn.abort(told_cause(error), ())
         raise
     imported.table, imported.definition = table, definition
     imported.delta_version, imported.position = commit.version, position

@@ -82,6 +82,7 @@ from ledger.errors.machine import *
 from ledger.errors.reading import *
 from ledger.errors.refused import *
 from ledger.errors.root import LedgerError as LedgerError
+from ledger.errors.root import told_cause as told_cause
 from ledger.errors.storage import *
 from ledger.errors.tables import *
 

@@ -15,6 +15,11 @@ class RefusedError(LedgerError):
         self.subject = subject
         self.position = position
 
+    @property
+    def rule(self) -> str:
+        """The reason of the refusal."""
+        return self.reason
+
 
 class SessionExpiredError(RefusedError):
     """The session ended, or the ledger has forgotten it; the command was not executed."""

@@ -56,6 +56,11 @@ class ConstraintViolatedError(LedgerError, ValueError):
         self.table, self.constraint = table, constraint
         self.condition, self.row = condition, dict(row)
 
+    @property
+    def rule(self) -> str:
+        """The constraint and its table."""
+        return f"constraint {self.constraint} of table {self.table}"
+
 
 class DuplicateKeyError(LedgerError, ValueError):
     """A statement would leave two rows of `table` with one key; `row` has the values of the key."""
@@ -67,6 +72,11 @@ class DuplicateKeyError(LedgerError, ValueError):
             "twice: update the row that has the key, or use merge"
         )
         self.table, self.row = table, dict(row)
+
+    @property
+    def rule(self) -> str:
+        """The table with the key."""
+        return f"key of table {self.table}"
 
 
 class FilesUnknownError(LedgerError):

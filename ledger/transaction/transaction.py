@@ -22,6 +22,7 @@ from ledger.errors import (
     OutcomeUnknownError,
     SessionExpiredError,
     TxnNotOpenError,
+    told_cause,
 )
 from ledger.session.explain import name_conflict
 from ledger.session.receipt import Receipt, Token
@@ -43,7 +44,8 @@ REASON_MAX = 500
 class Transaction(TxnFiles, TxnRows):
     """A txn of this process. A `with` block commits it at its end, or aborts it on an error.
 
-    Threads may share it. A declaration during another thread's commit is in it, or is refused.
+    After an error the log says its type, and no message: that may have values of rows. Threads may
+    share it. A declaration during another thread's commit is in it, or is refused.
 
     Attributes:
         id: its txn id.
@@ -237,8 +239,7 @@ class Transaction(TxnFiles, TxnRows):
 
     def _abandon(self, error: BaseException) -> None:
         """Abort because of an error; a failure of the abort becomes a note of that error."""
-        # The text of an error may hold what no record takes, such as half of a surrogate pair.
-        reason = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
+        reason = told_cause(error)
         wrote = None if self._work.has_begun_to_write else ()
         if not self._work.session.can_ask:
             # Garbage collection may close an unfinished generator on any thread.

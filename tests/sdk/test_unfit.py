@@ -8,6 +8,12 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
+from ledger.errors import (
+    ConstraintViolatedError,
+    DuplicateKeyError,
+    RefusedError,
+    UnknownColumnError,
+)
 from ledger.log.lossy import LossyLog
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction
@@ -48,13 +54,28 @@ def test_unfit_commit_is_aborted(
     assert memory.reads.open_txns(10) == []
 
 
-def test_a_txn_is_aborted_for_an_unwritable_error(ledger: Ledger, memory: InMemoryLedger) -> None:
-    with pytest.raises(ValueError, match="\ud800"), ledger.transaction() as txn:
-        raise ValueError("\ud800")
-
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("\ud800"), "ValueError"),
+        (RefusedError("no", reason="\ud800"), r"RefusedError: \ud800"),
+        (RefusedError("got Pauline", reason="LimitExceeded"), "RefusedError: LimitExceeded"),
+        (UnknownColumnError("got Pauline", column="Pauline"), "UnknownColumnError"),
+        (
+            ConstraintViolatedError(table="t", constraint="c", condition="a", row={"a": "Pauline"}),
+            "ConstraintViolatedError: constraint c of table t",
+        ),
+        (DuplicateKeyError(table="t", row={"a": "Pauline"}), "DuplicateKeyError: key of table t"),
+    ],
+)
+def test_a_txn_records_the_type_and_the_rule_of_an_error_and_no_message(
+    ledger: Ledger, memory: InMemoryLedger, error: Exception, reason: str
+) -> None:
+    with pytest.raises(type(error)), ledger.transaction() as txn:
+        raise error
     row = memory.reads.txn(txn.id)
     assert row is not None
-    assert row.reason == r"ValueError: \ud800"
+    assert row.reason == reason
 
 
 @pytest.mark.parametrize("name", [5, None, b"MERGE"])

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +10,13 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.definitions.client_reads import open_log
-from ledger.errors import ConflictError, RowsErasedError, RowsKeyError, SettingsError
+from ledger.errors import (
+    ConflictError,
+    DuplicateKeyError,
+    RowsErasedError,
+    RowsKeyError,
+    SettingsError,
+)
 from ledger.expressions.parse import parse
 from ledger.files.rows.blocks import block_of, rows_of_block
 from ledger.forgetting.forgetting import forget, look
@@ -24,7 +30,9 @@ from ledger.keys.sealed_rows import head_in
 from ledger.log.memory import MemoryLog
 from ledger.log.wire.file_extras import TRIMMED, is_block, is_sealed
 from ledger.log.wire.file_list import AddFile
+from ledger.properties.known_properties import asks_for_unique
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from tests.backup.benches import another_topic, backed_up, restored
 from tests.forgetting.every_byte import Planted, is_in_log
 from tests.web.served import serving
@@ -69,6 +77,28 @@ def test_rows_are_in_the_log_and_no_value_of_them(
     assert not is_in_log(memory.log, PLANTED)
 
 
+def failed(ledger: Ledger) -> None:
+    """Let statements and programs fail whose errors have values of rows in their messages."""
+    twice = [{"id": PLANTED_ID, "name": "planted Tilda"}, {"id": PLANTED_ID, "name": "planted U"}]
+    works: list[Callable[[Transaction], object]] = [
+        lambda txn: txn.update("t", {"id": "CAST(name AS BIGINT)"}),
+        lambda txn: txn.delete("t", "CAST(name AS BIGINT) = 1"),
+        lambda txn: txn.scan("t", "CAST(name AS BIGINT) = 1").count(),
+        lambda txn: txn.insert("t", [{"id": PLANTED_ID, "name": "planted but too long a name"}]),
+        lambda txn: txn.insert("t", [{"id": "planted", "name": "a"}]),
+        lambda txn: txn.merge("t", twice, "target.id = source.id", when_matched_update=True),
+        lambda txn: int(txn.scan("t").to_arrow()["name"][0].as_py()),
+        lambda _: int(ledger.scan("t").to_arrow()["name"][0].as_py()),
+    ]
+    for work in works:
+        with pytest.raises((ValueError, TypeError)) as error:
+            ledger.run(work)
+        assert PLANTED.within(str(error.value))
+    if asks_for_unique(ledger.table("t").definition):
+        with pytest.raises(DuplicateKeyError):
+            ledger.append("t", [{"id": PLANTED_ID, "name": "planted"}])
+
+
 def changed(ledger: Ledger) -> None:
     """Change rows by every verb that takes a condition, a key or rows."""
     ledger.append("t", [*ROWS, {"id": PLANTED_ID, "name": "planted Rosa"}])
@@ -89,6 +119,7 @@ def changed(ledger: Ledger) -> None:
     first.commit()
     with pytest.raises(ConflictError):
         other.commit()
+    failed(ledger)
 
 
 @pytest.mark.parametrize("grain", ["marks", "rewrite"])
@@ -97,6 +128,7 @@ def test_no_statement_brings_a_value_into_the_log(
     ledger: Ledger, memory: InMemoryLedger, tmp_path: Path, grain: str, key: str
 ) -> None:
     own = {"lakeledger.rows": grain, "lakeledger.conflictColumns": "id, name"}
+    own["delta.constraints.short"] = "length(name) < 25"
     own |= {"lakeledger.key": key, "lakeledger.unique": "true"} if key else {}
     ledger.alter_table("t", properties={**ENCRYPTED, **own})
     changed(ledger)

@@ -14,7 +14,7 @@ from ledger.core.commands import AlterTable, AppVersion, CreateTable, TableDefin
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
 from ledger.core.events.events import TableAltered, TableCreated
 from ledger.delta.replay import FOREIGN, committed, stages_in
-from ledger.errors import ConflictError, LedgerError
+from ledger.errors import ConflictError, LedgerError, told_cause
 from ledger.iceberg.imports.report import NOT_BEGUN, ImportedSnapshots
 from ledger.log.wire.file_list import AddFile, RemoveFile
 from ledger.session.refusals import body_as
@@ -92,7 +92,7 @@ def replay_step(ledger: Ledger, imported: ImportedIceberg, step: ImportStep) -> 
         version, position = committed(txn, writes, "")
     except BaseException as error:
         with suppress(LedgerError):
-            txn.abort(f"{type(error).__name__}: {error}", ())
+            txn.abort(told_cause(error), ())
         raise
     imported.table, imported.definition = table, step.definition
     imported.version, imported.position = imported.version + 1, position
