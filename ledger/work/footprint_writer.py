@@ -18,11 +18,11 @@ from ledger.core.predicates.tree import node_of, read_wire
 from ledger.core.rows.changes import RowChanges
 from ledger.definitions.given import check_text, shown
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed, removed
-from ledger.properties.known_properties import asks_for_encryption
 from ledger.reads.port import FileRow
 from ledger.snapshot.reading import TableFiles
 from ledger.work.given_files import Listed, RemoveLike
 from ledger.work.noted_rows import NotedRows, StatementRows
+from ledger.work.recorded_conditions import recorded
 
 ROW_COUNT: Final = "numRecords"
 # A backfill gives ids to existing rows; an un-backfill only takes ids away.
@@ -95,9 +95,7 @@ class FootprintWriter:
         """
         if not by_row:
             self._read_whole.update(dict.fromkeys(file.path for file in files))
-        # A condition has values of the user, and often of rows.
-        is_encrypted = asks_for_encryption(files.table.definition)
-        self._scans[TRUE_PREDICATE if is_encrypted else files.where] = None
+        self._scans[recorded(files.where, files.table.definition)] = None
         self._reads_whole |= files.whole
         self._partitioned = max(self._partitioned, files.table.partitioned)
         self._read.update((file.path, file) for file in files)

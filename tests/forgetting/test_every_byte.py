@@ -261,9 +261,7 @@ def test_nothing_knows_values_of_columns_without_statistics(tmp_path: Path) -> N
     home, backup = tmp_path / "home", tmp_path / "backup"
     with up(home, "--publish", **QUICK) as command:
         with connected(home) as ledger:
-            properties = {SKIPPED: "id, name, mail"}
-            ledger.create_table(NAME, COLUMNS, properties=properties)
-            ledger.append(NAME, [PERSON, *others(2_000)])
+            lived(ledger, **{SKIPPED: "id, name, mail"})
         backed_up(home, backup)
         assert searched(home, backup).keys() == {"data file"}
         done = forget(home, "--yes")
