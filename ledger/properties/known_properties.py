@@ -15,7 +15,7 @@ from ledger.core.state.traits import ENFORCE_PROPERTY
 from ledger.properties.column_lists import KEY, LISTS, SKIPPED, check_lists
 from ledger.properties.column_mapping import PUBLISH
 from ledger.properties.promises import check_promises, is_switch
-from ledger.properties.upkeep import UPKEEP, reason_against_upkeep
+from ledger.properties.upkeep import FLUSHES, MAINTAIN, UPKEEP, reason_against_upkeep
 
 OWN: Final = "lakeledger."
 APPEND_ONLY: Final = "delta.appendonly"
@@ -60,6 +60,9 @@ INLINE_WORDS: Final = {"on": INLINE_BYTES, "off": 0}
 NEAR: Final = 0.8
 MAX_DIGITS: Final = 9
 
+NEEDS_LIST: Final = {ROWS: MARKS, UNIQUE: "true", MAINTAIN: "on"}
+"""Values that do nothing in a table whose files the ledger does not list."""
+
 KNOWN: Final = frozenset(each.lower() for each in (*SETTABLE, *NOTED))
 
 CONSTRAINT: Final = "delta.constraints."
@@ -83,7 +86,10 @@ def check_properties(name: str, before: TableDefinition | None, after: TableDefi
             f"table {name} cannot have what it is given: its property {UNIQUE} needs a key, name "
             f"its columns in {KEY}"
         )
-    if reason := problem_of_format(after) or problem_of_inline(after):
+    given = dict(set_anew(before, after))
+    if reason := (
+        problem_of_format(after) or problem_of_inline(after) or problem_of_rows(after, given)
+    ):
         raise ValueError(f"table {name} cannot have what it is given: {reason}")
     check_promises(name, before, after)
 
@@ -127,6 +133,24 @@ def problem_of_inline(definition: TableDefinition) -> str:
             f"its property {INLINE} puts values into the log, and {SKIPPED} keeps values of "
             "columns out of it: unset one of them"
         )
+    return ""
+
+
+def problem_of_rows(definition: TableDefinition, given: Mapping[str, str]) -> str:
+    """Return why a property that a table is given would do nothing there, "" if none is such.
+
+    The ledger changes, compares and flushes rows of files that it lists, and of the log.
+    """
+    is_listed = definition.kind == "managed" and definition.layout != "directories"
+    for key, value in given.items():
+        small = key.lower()
+        if not is_listed and (small in FLUSHES or NEEDS_LIST.get(small) == value.lower()):
+            return (
+                f"its property {key} needs a table whose files the ledger lists: unset it, or give "
+                "the table the layout files"
+            )
+        if small in FLUSHES and not inline_bytes(definition):
+            return f"its property {key} needs {INLINE}, whose rows it is about: set {INLINE} to on"
     return ""
 
 

@@ -11,7 +11,8 @@ FLUSH_BYTES: Final = "lakeledger.flush.bytes"
 FLUSH_ROWS: Final = "lakeledger.flush.rows"
 FLUSH_SECONDS: Final = "lakeledger.flush.seconds"
 MAINTAIN: Final = "lakeledger.maintain"
-UPKEEP: Final = (FLUSH_BYTES, FLUSH_ROWS, FLUSH_SECONDS, MAINTAIN)
+FLUSHES: Final = (FLUSH_BYTES, FLUSH_ROWS, FLUSH_SECONDS)
+UPKEEP: Final = (*FLUSHES, MAINTAIN)
 
 SWITCH: Final = ("on", "off")
 NUMBER_MAX: Final = 10**9
@@ -39,8 +40,7 @@ def flush_bounds(definition: TableDefinition) -> FlushBounds:
     """Return the bounds that a table has by its properties, the default ones for the rest."""
     known = {each.key.lower(): each.value for each in definition.properties or ()}
     size, rows, age_s = (
-        number_in(known.get(key, "")) or usual
-        for key, usual in zip((FLUSH_BYTES, FLUSH_ROWS, FLUSH_SECONDS), DEFAULT, strict=True)
+        number_in(known.get(key, "")) or usual for key, usual in zip(FLUSHES, DEFAULT, strict=True)
     )
     return FlushBounds(size, rows, age_s)
 
@@ -56,7 +56,7 @@ def reason_against_upkeep(key: str, value: str) -> str:
     small = key.lower()
     if small == MAINTAIN and value.lower() not in SWITCH:
         return f"its property {key} must be on or off, got {value!r}"
-    if small in (FLUSH_BYTES, FLUSH_ROWS, FLUSH_SECONDS) and number_in(value) is None:
+    if small in FLUSHES and number_in(value) is None:
         return f"its property {key} must be a whole number from 1 to {NUMBER_MAX}, got {value!r}"
     return ""
 

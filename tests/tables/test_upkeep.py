@@ -14,6 +14,7 @@ from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.config.settings import FlusherSettings
 from ledger.core.commands import Property, TableDefinition
+from ledger.definitions.definitions import TableOptions
 from ledger.definitions.log_room import ROWS_MAX
 from ledger.properties.upkeep import FlushBounds, flush_bounds, is_maintained
 from ledger.testing import InMemoryLedger
@@ -109,6 +110,45 @@ def test_a_property_without_meaning_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=why):
         create(ledger, tmp_path, **{key: value})
+
+
+@pytest.mark.parametrize(
+    ("given", "harmless"),
+    [
+        ({"lakeledger.maintain": "on"}, "off"),
+        ({"lakeledger.MAINTAIN": "ON"}, "off"),
+        ({"lakeledger.rows": "marks"}, "rewrite"),
+        ({"lakeledger.unique": "true"}, "false"),
+        ({"lakeledger.flush.bytes": "7"}, ""),
+        ({"lakeledger.flush.rows": "7"}, ""),
+        ({"lakeledger.flush.seconds": "7"}, ""),
+    ],
+)
+@pytest.mark.parametrize("place", [{"kind": "external"}, {"layout": "directories"}])
+def test_what_nothing_would_obey_is_refused_in_a_table_of_folders(
+    ledger: Ledger, tmp_path: Path, given: dict[str, str], harmless: str, place: TableOptions
+) -> None:
+    options: TableOptions = {"location": tmp_path / "t", **place}
+    keyed, key = {"lakeledger.key": "id"}, next(iter(given))
+    options["properties"] = keyed
+    ledger.create_table(NAME, COLUMNS, **options)
+    with pytest.raises(ValueError, match=f"its property {key} needs a table whose files"):
+        ledger.alter_table(NAME, properties=given)
+    options["properties"] = {**keyed, **given}
+    with pytest.raises(ValueError, match=f"its property {key} needs a table whose files"):
+        ledger.create_table("db.other", COLUMNS, **options)
+    if harmless:
+        ledger.alter_table(NAME, properties={key: harmless})
+
+
+@pytest.mark.parametrize("key", ["bytes", "rows", "seconds"])
+def test_bounds_of_a_flush_need_rows_in_the_log(ledger: Ledger, tmp_path: Path, key: str) -> None:
+    flush = f"lakeledger.flush.{key}"
+    with pytest.raises(ValueError, match=f"its property {flush} needs lakeledger.inline"):
+        create(ledger, tmp_path, **{"lakeledger.inline": "off", flush: "7"})
+    create(ledger, tmp_path, **{flush: "7"})
+    # What waits in the log is still flushed by the bounds, so they may stay.
+    ledger.alter_table(NAME, properties={flush: "7", "lakeledger.inline": "off"})
 
 
 def test_a_look_flushes_the_tables_whose_rows_are_due(ledger: Ledger, tmp_path: Path) -> None:
