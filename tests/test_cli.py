@@ -159,6 +159,13 @@ def test_every_command_says_what_it_does_and_names_its_options(command: str) -> 
         ["conflict", "list", "--limit", "100001"],
         ["watermark", "explain", "--table", "db.t", "--limit", "100001"],
         ["log", "tail", "--after", "-1"],
+        *(
+            ["table", "keys", "drop", "db.t", option, month, "--yes"]
+            for option in ("--month", "--before")
+            for month in ("2026-9", "2026/09", "2026-13", "2026-00", "september", "2026-09-01", "")
+        ),
+        ["table", "keys", "drop", "db.t", "--month", "2026-09", "--grace", "39.9"],
+        ["table", "keys", "drop", "db.t", "--month", "2026-09", "--grace", "nan"],
         ["conflict", "whatif", "--level", "snapshot", "--since", "-4"],
         ["clean", "--txn", "7", "--table", "db.t", "--write-id", "1"],
         ["clean", "--txn", "7", "--table", "db.t"],

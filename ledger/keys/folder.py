@@ -4,6 +4,9 @@ A key belongs to a table and a month. It is made when rows are first written in 
 retired key opens rows and seals no more. A dropped one leaves a tombstone, so readers know why they
 cannot read. Once a month's key is retired, the next rows of the month get a key with a new number.
 
+The tombstone counts from its first moment: a drop that was killed behind it has erased the rows for
+readers here. The next change of the table's keys ends it.
+
     <folder>/<ledger>/<table>/2026-11-1.key, 2026-11-1.retired, 2026-11-1.dropped
 """
 
@@ -11,7 +14,8 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, flock
 from pathlib import Path
@@ -27,6 +31,9 @@ LOCK: Final = "lock"
 
 KeyStatus = Literal["key", "retired", "dropped"]
 """What became of a key; also the ending of its file."""
+
+LEFT: Final[Sequence[KeyStatus]] = ("key", "retired")
+"""The endings of files that have the bytes of a key."""
 
 
 class KeyName(NamedTuple):
@@ -60,7 +67,7 @@ class KeyFolder:
     def key(self, name: KeyName) -> bytes:
         """Return a key; raises RowsErasedError for a dropped one, else RowsKeyError without it."""
         with self._usable():
-            for status in ("key", "retired"):
+            for status in () if self._file(name, "dropped").exists() else LEFT:
                 with suppress(FileNotFoundError):
                     return self._file(name, status).read_bytes()
         raise self.missing(name)
@@ -85,15 +92,17 @@ class KeyFolder:
         )
 
     def names(self, table: int) -> dict[KeyName, KeyStatus]:
-        """Return the keys of a table, also dropped ones, in the order of months and numbers."""
-        found: dict[KeyName, KeyStatus] = {}
+        """Return the keys of a table, also dropped ones, in the order of months and numbers.
+
+        A key whose drop was killed is a retired one, until its bytes are gone.
+        """
+        found: dict[KeyName, set[KeyStatus]] = {}
         with self._usable(), suppress(FileNotFoundError):
-            for file in sorted((self._own / str(table)).iterdir()):
+            for file in (self._own / str(table)).iterdir():
                 if named := NAMED.fullmatch(file.name):
                     name = KeyName(table, named[1], int(named[2]))
-                    is_gone = found.get(name) == "dropped"
-                    found[name] = "dropped" if is_gone else cast("KeyStatus", named[3])
-        return dict(sorted(found.items()))
+                    found.setdefault(name, set()).add(cast("KeyStatus", named[3]))
+        return {name: status_in(found[name]) for name in sorted(found)}
 
     def retire(self, name: KeyName) -> float:
         """Let a key seal no more rows, and return when it was retired, in seconds since 1970."""
@@ -110,12 +119,7 @@ class KeyFolder:
         with self._changing(name.table) as folder:
             write(self._file(name, "dropped"), b"")
             sync(folder)
-            for status in ("key", "retired"):
-                file = self._file(name, status)
-                if file.exists():
-                    write(file, bytes(KEY_BYTES))
-                    file.unlink()
-            sync(folder)
+            end_drops(folder)
 
     def _in_use(self, table: int, month: str) -> tuple[KeyName, bytes] | None:
         for name, status in reversed(self.names(table).items()):
@@ -149,6 +153,7 @@ class KeyFolder:
             lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, FILE)
             try:
                 flock(lock, LOCK_EX)
+                end_drops(folder)
                 yield folder
             finally:
                 os.close(lock)
@@ -167,6 +172,26 @@ class KeyFolder:
 def month_of(at_ms: int) -> str:
     """Return the month of a time in milliseconds since 1970, in UTC."""
     return time.strftime("%Y-%m", time.gmtime(at_ms / MS))
+
+
+def status_in(files: AbstractSet[KeyStatus]) -> KeyStatus:
+    """Return what became of a key that has some files: the bytes of a dropped one are gone."""
+    return next(iter(files)) if len(files) == 1 else "retired"
+
+
+def end_drops(folder: Path) -> None:
+    """Take away the bytes of all keys that have a tombstone."""
+    left = [
+        file
+        for tombstone in folder.glob("*.dropped")
+        for status in LEFT
+        if (file := tombstone.with_suffix(f".{status}")).exists()
+    ]
+    for file in left:
+        write(file, bytes(KEY_BYTES))
+        file.unlink()
+    if left:
+        sync(folder)
 
 
 def write(file: Path, data: bytes) -> None:

@@ -300,7 +300,7 @@ def test_the_bytes_of_encrypted_rows_are_nowhere_once_their_key_is_dropped(tmp_p
             assert ledger.table(NAME).version > first
             ledger.append(NAME, [PERSON])
             (name,) = live_blocks(ledger.reads(), ledger.table(NAME))
-        drop = ("table", "keys", "drop", NAME, "--month", name.month, "--grace", "0", "--yes")
+        drop = ("table", "keys", "drop", NAME, "--month", name.month, "--yes")
         refused = lakeledger(home, *drop, "--output", "json")
         assert (refused.returncode, name.text in refused.stdout) == (ExitCode.FAILED, True)
         answer_of(home, "table", "flush", NAME)

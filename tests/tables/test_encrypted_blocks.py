@@ -8,6 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from ledger.cli.failures import Stopped
+from ledger.cli.tables.keys import known_keys
 from ledger.client import Ledger
 from ledger.definitions.client_reads import open_log
 from ledger.errors import (
@@ -30,6 +32,7 @@ from ledger.keys.sealed_rows import head_in
 from ledger.log.memory import MemoryLog
 from ledger.log.wire.file_extras import TRIMMED, is_block, is_sealed
 from ledger.log.wire.file_list import AddFile
+from ledger.machine.exit_codes import ExitCode
 from ledger.properties.known_properties import asks_for_unique
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction
@@ -353,3 +356,15 @@ def test_a_drop_waits_for_appends_without_a_txn(ledger: Ledger) -> None:
     begun_s = time.monotonic()
     assert drop_keys(ledger, row, [name], 0.5) == {name: ""}
     assert time.monotonic() - begun_s >= 0.5
+
+
+def test_commands_about_keys_name_a_table_that_is_not_encrypted(ledger: Ledger) -> None:
+    ledger.create_table("plain", COLUMNS)
+    with pytest.raises(Stopped, match="table plain is not encrypted") as refused:
+        known_keys(ledger, ledger.table("plain"))
+    assert refused.value.exit_code == ExitCode.FAILED
+    assert known_keys(ledger, ledger.table("t")) == {}
+    ledger.append("t", ROWS)
+    (name,) = live_blocks(ledger.reads(), ledger.table("t"))
+    ledger.alter_table("t", unset=["lakeledger.inline.encrypted"])
+    assert known_keys(ledger, ledger.table("t")) == {name: "key"}

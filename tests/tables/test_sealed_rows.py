@@ -107,17 +107,39 @@ def test_a_dropped_key_is_erased_and_never_made_again(keys: KeyFolder) -> None:
     assert not any(key in file.read_bytes() for file in keys.path.rglob("*") if file.is_file())
 
 
-def test_a_drop_that_was_killed_after_its_tombstone_is_ended_by_the_next(keys: KeyFolder) -> None:
+def killed_drop(keys: KeyFolder, name: KeyName) -> Path:
+    """Leave what a drop leaves that is killed behind its tombstone; return the folder."""
+    folder = keys.path / "ledger" / str(name.table)
+    (folder / f"{name.text}.dropped").touch()
+    return folder
+
+
+@pytest.mark.parametrize("status", ["key", "retired"])
+def test_a_tombstone_erases_from_its_first_moment(keys: KeyFolder, status: str) -> None:
     block = sealed(keys, 7, "rows:a", b"the rows", NOW)
     name = keys.newest(7, MONTH)[0]
-    folder = keys.path / "ledger" / "7"
-    (folder / "2026-05-1.dropped").touch()
-    (folder / "2026-05-1.key").write_bytes(bytes(32))
-    assert keys.names(7) == {name: "dropped"}
+    if status == "retired":
+        keys.retire(name)
+    killed_drop(keys, name)
     with pytest.raises(RowsErasedError):
         opened("rows:a", block)
-    keys.drop(name)
-    assert sorted(file.name for file in folder.iterdir()) == ["2026-05-1.dropped", "lock"]
+    assert keys.newest(7, MONTH)[0].number == 2
+
+
+@pytest.mark.parametrize("change", ["drop", "retire", "make"])
+def test_a_drop_that_was_killed_is_ended_by_the_next_change(keys: KeyFolder, change: str) -> None:
+    name = keys.newest(7, MONTH)[0]
+    folder = killed_drop(keys, name)
+    assert keys.names(7) == {name: "retired"}
+    if change == "drop":
+        keys.drop(name)
+    elif change == "retire":
+        keys.retire(name)
+    else:
+        keys.newest(7, "2026-06")
+    assert keys.names(7)[name] == "dropped"
+    left = {file.name for file in folder.iterdir() if file.name.startswith(name.text)}
+    assert left == {"2026-05-1.dropped"}
 
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:

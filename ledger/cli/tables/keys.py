@@ -1,5 +1,6 @@
 """The commands about the keys of encrypted rows in the log."""
 
+import re
 from typing import Annotated
 
 import typer
@@ -17,13 +18,24 @@ from ledger.cli.options import (
 from ledger.cli.reading import known_table
 from ledger.client import Ledger
 from ledger.forgetting.key_dropping import GRACE_S, drop_keys, keys_of, live_blocks
-from ledger.keys.folder import KeyName
+from ledger.keys.folder import KeyName, KeyStatus
 from ledger.machine.exit_codes import ExitCode
+from ledger.properties.known_properties import ENCRYPTED, asks_for_encryption
 from ledger.reads.amounts import amount
+from ledger.reads.port import TableRow
 
 STATUSES = {"key": "in use", "retired": "retired", "dropped": "dropped"}
 
+MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
+
 app = typer.Typer(name="keys", no_args_is_help=True)
+
+
+def month_in(text: str | None) -> str | None:
+    """Return a month as names of keys have it, since they are compared as texts."""
+    if text is not None and not MONTH.fullmatch(text):
+        raise typer.BadParameter(f"a month must be YYYY-MM, such as 2026-09, got {text}")
+    return text
 
 
 @app.command("list")
@@ -37,8 +49,7 @@ def keys_list(
     """List the keys of a table, also dropped ones, and how many live blocks each has sealed."""
     with Ledger.connect(ledger=ledger, catalog=catalog) as client:
         row = known_table(client.reads(), catalog, name)
-        known = dict(keys_of(client).names(row.table))
-        blocks = live_blocks(client.reads(), row)
+        known, blocks = known_keys(client, row), live_blocks(client.reads(), row)
     rows = [
         {
             "key": each.text,
@@ -57,14 +68,17 @@ def keys_drop(
     catalog: CatalogOption = CONFIGURED,
     *,
     month: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM", help="The keys of this month.")
+        str | None,
+        typer.Option(callback=month_in, metavar="YYYY-MM", help="The keys of this month."),
     ] = None,
     before: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM", help="The keys of all months before this one.")
+        str | None,
+        typer.Option(
+            callback=month_in, metavar="YYYY-MM", help="The keys of all months before this one."
+        ),
     ] = None,
     grace: Annotated[
-        float,
-        typer.Option(metavar="S", min=0, help="So long writers may commit what a key sealed."),
+        float, typer.Option(metavar="S", min=GRACE_S, help="How long writers may take to commit.")
     ] = GRACE_S,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
@@ -72,7 +86,7 @@ def keys_drop(
     """Drop keys of a table for good: rows in the log that they sealed can never be read again.
 
     A key stays while a live block or an open txn may need it. Earlier versions of the table lose
-    the rows.
+    the rows. A drop that was killed is ended.
     """
     if (month is None) == (before is None):
         raise typer.BadParameter("give either --month or --before")
@@ -80,7 +94,7 @@ def keys_drop(
         row = known_table(client.reads(), catalog, name)
         names = [
             each
-            for each, status in keys_of(client).names(row.table).items()
+            for each, status in known_keys(client, row).items()
             if status != "dropped" and is_meant(each, month, before)
         ]
         if names:
@@ -92,6 +106,18 @@ def keys_drop(
     answer_rows(rows, output)
     if left := sum(map(bool, found.values())):
         raise Stopped(f"{amount(left, 'key')} not dropped: see kept_by", ExitCode.FAILED)
+
+
+def known_keys(client: Ledger, row: TableRow) -> dict[KeyName, KeyStatus]:
+    """Return the keys of a table; raises Stopped if it has none, and asks for no encryption."""
+    found = keys_of(client).names(row.table)
+    if not found and not asks_for_encryption(row.definition):
+        raise Stopped(
+            f"table {row.name} is not encrypted and has no keys in {keys_of(client).path}: its "
+            f"property {ENCRYPTED} is not true",
+            ExitCode.FAILED,
+        )
+    return found
 
 
 def is_meant(key: KeyName, month: str | None, before: str | None) -> bool:
