@@ -22,7 +22,7 @@ def session(job: crew.Job) -> Iterator[crew.Call]:
 
 def widen_room() -> None:
     """Take away the bound above which the writers of this process write files."""
-    for bound in ("BYTES_MAX", "ROWS_MAX"):
+    for bound in ("BYTES_MAX", "ROWS_MAX", "LEDGER_BYTES_MAX"):
         setattr(log_room, bound, sys.maxsize)
 
 

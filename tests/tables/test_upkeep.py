@@ -14,8 +14,9 @@ from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.config.settings import FlusherSettings
 from ledger.core.commands import Property, TableDefinition
+from ledger.definitions import log_room
 from ledger.definitions.definitions import TableOptions
-from ledger.definitions.log_room import ROWS_MAX
+from ledger.definitions.log_room import ROWS_MAX, LogRoom
 from ledger.properties.upkeep import FlushBounds, flush_bounds, is_maintained
 from ledger.testing import InMemoryLedger
 from ledger.upkeep.upkeep import Upkeep
@@ -300,6 +301,42 @@ def test_writers_write_files_while_a_table_has_too_much_in_the_log(
     while not ledger.reads().blocks() and monotonic() < ends_s:
         ledger.append(NAME, rows)
     assert ledger.reads().blocks()[0].rows == 1000
+
+
+def test_the_bound_of_a_ledger_holds_for_all_tables_together(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """A dropped table counts no more: nothing flushes its rows."""
+    view = ledger._view  # noqa: SLF001 - a small bound for one ledger
+    sizes, names = list[int](), [f"db.t{n}" for n in range(3)]
+    for name in names:
+        create(ledger, tmp_path, name)
+        append(ledger, 2, name)
+        (found,) = ledger.reads().blocks(ledger.table(name).table)
+        sizes.append(found.size)
+    rows, size = [ledger.table(name) for name in names], sum(sizes)
+    assert [LogRoom(view, size + 1).has(row) for row in rows] == [True] * 3
+    assert [LogRoom(view, size).has(row) for row in rows] == [False] * 3
+    ledger.drop_table(names[0])
+    assert [LogRoom(view, size).has(row) for row in rows[1:]] == [True] * 2
+    assert not LogRoom(view, size - sizes[0]).has(rows[1])
+    ledger.run(lambda txn: txn.flush(names[1]))
+    assert LogRoom(view, size - sizes[0]).has(rows[1])
+
+
+def test_writers_of_one_table_heed_what_the_others_have_in_the_log(
+    memory: InMemoryLedger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_room, "LEDGER_BYTES_MAX", 1)
+    ledger = memory.connect()
+    create(ledger, tmp_path, "db.first")
+    append(ledger, 1, "db.first")
+    create(ledger, tmp_path)
+    ends_s = monotonic() + 60
+    while not files_of(ledger) and monotonic() < ends_s:
+        append(ledger, 1)
+    ledger.run(lambda txn: txn.insert(NAME, [{"id": 2, "kind": "a"}]))
+    assert files_of(ledger) == 2
 
 
 def files_of(ledger: Ledger) -> int:
