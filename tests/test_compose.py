@@ -75,7 +75,10 @@ def test_each_role_gets_the_same_settings(role: str, tmp_path: Path) -> None:
     done = done_in(tmp_path, "config", "show", "--origin", **found)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(" environment") == len(environ)
-    assert environ == ROLES["follower"]["environment"]
+    own = {"LAKELEDGER_KEYS"} & environ.keys()
+    assert {name: environ[name] for name in environ.keys() - own} == ROLES["follower"][
+        "environment"
+    ]
 
 
 def test_the_publisher_finds_the_files_at_the_path_that_clients_have() -> None:
@@ -83,7 +86,19 @@ def test_the_publisher_finds_the_files_at_the_path_that_clients_have() -> None:
     assert f"{warehouse}:{warehouse}" in ROLES["publisher"]["volumes"]
     default = re.fullmatch(r"\$\{LAKELEDGER_WAREHOUSE:-(\S+)\}", warehouse)
     assert default is not None
-    assert f"export LAKELEDGER_WAREHOUSE={default[1]}\n" in FILE.read_text(encoding="utf-8")
+    assert f"export LAKELEDGER_WAREHOUSE={default[1]} " in FILE.read_text(encoding="utf-8")
+
+
+def test_a_role_that_opens_encrypted_rows_has_the_folder_of_keys_that_clients_have() -> None:
+    """A role with the setting alone would make keys in its container, which go with that."""
+    told = {name for name, each in ROLES.items() if "LAKELEDGER_KEYS" in each["environment"]}
+    assert told == {"flusher"}
+    keys = ROLES["flusher"]["environment"]["LAKELEDGER_KEYS"]
+    assert f"{keys}:{keys}" in ROLES["flusher"]["volumes"]
+    assert ROLES["flusher"]["user"] == ROLES["publisher"]["user"]
+    default = re.fullmatch(r"\$\{LAKELEDGER_KEYS:-(\S+)\}", keys)
+    assert default is not None
+    assert f"LAKELEDGER_KEYS={default[1]}\n" in FILE.read_text(encoding="utf-8")
 
 
 def test_kafka_is_the_pinned_one() -> None:

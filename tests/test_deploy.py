@@ -84,6 +84,27 @@ def test_a_role_answers_probes_at_its_port() -> None:
         assert pod["args"] == ["serve", role]
 
 
+def test_each_pod_that_opens_encrypted_rows_mounts_the_keys_where_its_setting_says() -> None:
+    """A pod with the setting alone would make keys in its container, which go with that."""
+    places: dict[str, tuple[str, str]] = {}
+    for _, document in OBJECTS:
+        if document["kind"] not in {"Deployment", "StatefulSet"}:
+            continue
+        spec = document["spec"]["template"]["spec"]
+        (pod,) = spec["containers"]
+        told = {each["name"]: each["value"] for each in pod.get("env", ())}
+        mounts = {each["name"]: each["mountPath"] for each in pod["volumeMounts"]}
+        if "LAKELEDGER_KEYS" in told or "keys" in mounts:
+            place = told["LAKELEDGER_KEYS"], mounts["keys"]
+            places[document["metadata"]["name"]] = place
+            claims = {each["name"]: each.get("persistentVolumeClaim") for each in spec["volumes"]}
+            assert claims["keys"] == {"claimName": "keys"}
+    assert places.keys() == {"follower", "flusher", "ingest"}
+    assert {len(set(place)) for place in places.values()} == {1}
+    config = next(document["data"] for _, document in OBJECTS if document["kind"] == "ConfigMap")
+    assert "LAKELEDGER_KEYS" not in config
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_is_a_command_without_further_arguments(role: str) -> None:
     """The unit has no arguments: what a role needs is in the environment."""
