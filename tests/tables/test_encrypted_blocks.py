@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from ledger.cli.failures import Stopped
-from ledger.cli.tables.keys import known_keys
+from ledger.cli.tables.keys import keys_of_all, known_keys, needs_of_backup
 from ledger.client import Ledger
 from ledger.definitions.client_reads import open_log
 from ledger.errors import (
@@ -27,6 +27,7 @@ from ledger.forgetting.held_rows import HeldFile, HeldRows
 from ledger.forgetting.key_dropping import drop_keys, keys_of, live_blocks
 from ledger.forgetting.own_values import OwnValues
 from ledger.forgetting.traces import traces
+from ledger.keys.folder import KeyFolder
 from ledger.keys.keyed_reads import keyed
 from ledger.keys.sealed_rows import head_in
 from ledger.log.memory import MemoryLog
@@ -368,3 +369,29 @@ def test_commands_about_keys_name_a_table_that_is_not_encrypted(ledger: Ledger) 
     (name,) = live_blocks(ledger.reads(), ledger.table("t"))
     ledger.alter_table("t", unset=["lakeledger.inline.encrypted"])
     assert known_keys(ledger, ledger.table("t")) == {name: "key"}
+
+
+def test_a_backup_and_a_list_name_the_keys_that_tables_need(ledger: Ledger, tmp_path: Path) -> None:
+    inline = {"lakeledger.inline": "on"}
+    ledger.create_table("plain", COLUMNS, location=tmp_path / "plain", properties=inline)
+    ledger.append("plain", ROWS)
+    reads, keys = ledger.reads(), keys_of(ledger)
+    assert needs_of_backup(reads, keys) == ({}, "")
+    ledger.append("t", ROWS)
+    (name,) = live_blocks(ledger.reads(), ledger.table("t"))
+    reads = ledger.reads()
+    needed, told = needs_of_backup(reads, keys)
+    assert needed == {"t": [name.text]}
+    assert f"t {name.text}" in told
+    elsewhere = KeyFolder(tmp_path / "other", ledger.id)
+    assert [*keys_of_all(reads, elsewhere)] == [
+        {"table": "t", "key": name.text, "status": "missing", "live_blocks": 1}
+    ]
+    assert (
+        f"These are not in {tmp_path / 'other'}: t {name.text}"
+        in needs_of_backup(reads, elsewhere)[1]
+    )
+    ledger.run(lambda txn: txn.flush("t"))
+    keys.drop(name)
+    assert needs_of_backup(ledger.reads(), keys) == ({}, "")
+    assert [each["status"] for each in keys_of_all(ledger.reads(), keys)] == ["dropped"]

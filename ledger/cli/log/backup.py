@@ -10,7 +10,7 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
 from ledger.cli.options import BootstrapOption, HomeOption, NameOption
-from ledger.errors import BrokerDamagedError, SettingsError
+from ledger.errors import BrokerDamagedError, LedgerError, SettingsError
 from ledger.machine.process import ExitCode, heed_signals
 
 if TYPE_CHECKING:
@@ -81,11 +81,33 @@ def backup(
                 place, address, taken.manifest, take_on, stop=stop, without=without
             )
             is_whole, fields = imaged.is_whole, fields_of_image(imaged)
+    needed, told = keys_needed(address)
+    if told:
+        fields["keys_needed"] = needed
+        say(told)
     fields = {"new_records": new_records, "whole": is_whole, **fields}
     answer({**fields_of(manifest_in(place)), **fields, "path": place.path}, output)
     if not is_whole:
         say("stopped; the backup is whole up to that position, and the next run goes on from there")
         raise typer.Exit(ExitCode.INTERRUPTED)
+
+
+def keys_needed(address: "Address") -> tuple[dict[str, list[str]], str]:
+    """Return the keys that the copied rows need, as far as the rows of this host tell it."""
+    from ledger.config.search import keys_folder  # noqa: PLC0415
+    from ledger.definitions.client_reads import open_rows  # noqa: PLC0415
+
+    folder = keys_folder(address)
+    if folder is None or address.store is None:
+        return {}, ""
+    from ledger.cli.tables.keys import needs_of_backup  # noqa: PLC0415 - loads the client
+    from ledger.keys.folder import KeyFolder  # noqa: PLC0415
+
+    try:
+        with closing(open_rows(address)) as reads:
+            return needs_of_backup(reads, KeyFolder(folder, reads.identity().ledger))
+    except LedgerError as problem:
+        return {}, f"warning: which keys the backup needs is not known: {problem}"
 
 
 def verify_backup(path: str, output: Output) -> None:
@@ -285,5 +307,7 @@ def next_step(manifest: "Manifest", loaded: "Loaded", *, is_dry: bool) -> str:
     anew = " --rebuild" if (folder / STORE).exists() else ""
     return (
         f"ledger {manifest.name} is restored up to position {position}. Later commits are not in "
-        f"the backup. Next: lakeledger up{where} --ledger {manifest.name}{anew}"
+        f"the backup. Next: lakeledger up{where} --ledger {manifest.name}{anew}. Encrypted "
+        "rows need their folder of keys, which is in no backup: lakeledger table keys list then "
+        "names the tables and months whose keys are missing"
     )

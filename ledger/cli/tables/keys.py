@@ -1,7 +1,8 @@
 """The commands about the keys of encrypted rows in the log."""
 
 import re
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
 
@@ -14,16 +15,18 @@ from ledger.cli.options import (
     TableArgument,
     YesOption,
     confirm,
+    named_tables,
 )
 from ledger.cli.reading import known_table
 from ledger.client import Ledger
 from ledger.forgetting.key_dropping import GRACE_S, drop_keys, keys_of, live_blocks
-from ledger.keys.folder import KeyName, KeyStatus
+from ledger.keys.folder import KeyFolder, KeyName, KeyStatus
 from ledger.machine.exit_codes import ExitCode
 from ledger.properties.known_properties import ENCRYPTED, asks_for_encryption
 from ledger.reads.amounts import amount
-from ledger.reads.port import TableRow
+from ledger.reads.port import Reads, TableRow
 
+MISSING = "missing"
 STATUSES = {"key": "in use", "retired": "retired", "dropped": "dropped"}
 
 MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
@@ -40,25 +43,26 @@ def month_in(text: str | None) -> str | None:
 
 @app.command("list")
 def keys_list(
-    name: TableArgument,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", autocompletion=named_tables)
+    ] = None,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     *,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List the keys of a table, also dropped ones, and how many live blocks each has sealed."""
+    """List the keys of a table, also dropped ones, and how many live blocks each has sealed.
+
+    Without a name, the keys of all tables. A missing key has live blocks and no file here.
+    """
     with Ledger.connect(ledger=ledger, catalog=catalog) as client:
-        row = known_table(client.reads(), catalog, name)
-        known, blocks = known_keys(client, row), live_blocks(client.reads(), row)
-    rows = [
-        {
-            "key": each.text,
-            "status": STATUSES.get(known.get(each, ""), "missing"),
-            "live_blocks": blocks.get(each, 0),
-        }
-        for each in sorted({*known, *blocks})
-    ]
-    answer_rows(rows, output)
+        reads, keys = client.reads(), keys_of(client)
+        if name is None:
+            answer_rows([*keys_of_all(reads, keys)], output)
+            return
+        row = known_table(reads, catalog, name)
+        known_keys(client, row)
+        answer_rows(keys_of_table(reads, keys, row), output)
 
 
 @app.command("drop")
@@ -106,6 +110,46 @@ def keys_drop(
     answer_rows(rows, output)
     if left := sum(map(bool, found.values())):
         raise Stopped(f"{amount(left, 'key')} not dropped: see kept_by", ExitCode.FAILED)
+
+
+def keys_of_table(reads: Reads, keys: KeyFolder, row: TableRow) -> list[dict[str, Any]]:
+    """Return the keys of a table for output."""
+    known, blocks = keys.names(row.table), live_blocks(reads, row)
+    return [
+        {
+            "key": each.text,
+            "status": STATUSES.get(known.get(each, ""), MISSING),
+            "live_blocks": blocks.get(each, 0),
+        }
+        for each in sorted({*known, *blocks})
+    ]
+
+
+def keys_of_all(reads: Reads, keys: KeyFolder) -> Iterator[dict[str, Any]]:
+    """Yield the keys of all tables that ask for encryption, or have rows in the log."""
+    logged = {each.table for each in reads.blocks()}
+    for row in reads.tables():
+        if row.table in logged or asks_for_encryption(row.definition):
+            for each in keys_of_table(reads, keys, row):
+                yield {"table": row.name, **each}
+
+
+def needs_of_backup(reads: Reads, keys: KeyFolder) -> tuple[dict[str, list[str]], str]:
+    """Return the keys that rows of a backup need, by table, and what to do; none and "" if none."""
+    needed, missing = dict[str, list[str]](), list[str]()
+    for each in keys_of_all(reads, keys):
+        if each["status"] != STATUSES["dropped"]:
+            needed.setdefault(each["table"], []).append(each["key"])
+        if each["status"] == MISSING:
+            missing.append(f"{each['table']} {each['key']}")
+    if not needed:
+        return {}, ""
+    told = "; ".join(f"{table} {', '.join(names)}" for table, names in needed.items())
+    lost = f". These are not in {keys.path}: {', '.join(missing)}" if missing else ""
+    return needed, (
+        f"the backup has no keys of encrypted rows. Copy {keys.path} to a place of its own, with "
+        f"the keys of {told}{lost}"
+    )
 
 
 def known_keys(client: Ledger, row: TableRow) -> dict[KeyName, KeyStatus]:
