@@ -14,7 +14,6 @@ from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.config.settings import FlusherSettings
 from ledger.core.commands import Property, TableDefinition
-from ledger.definitions import log_room
 from ledger.definitions.definitions import TableOptions
 from ledger.definitions.log_room import ROWS_MAX, LogRoom
 from ledger.properties.upkeep import FlushBounds, flush_bounds, is_maintained
@@ -325,10 +324,9 @@ def test_the_bound_of_a_ledger_holds_for_all_tables_together(
 
 
 def test_writers_of_one_table_heed_what_the_others_have_in_the_log(
-    memory: InMemoryLedger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(log_room, "LEDGER_BYTES_MAX", 1)
-    ledger = memory.connect()
+    ledger._names.log_room = LogRoom(ledger._view, 1)  # noqa: SLF001 - a small bound for one ledger
     create(ledger, tmp_path, "db.first")
     append(ledger, 1, "db.first")
     create(ledger, tmp_path)

@@ -81,33 +81,35 @@ def backup(
                 place, address, taken.manifest, take_on, stop=stop, without=without
             )
             is_whole, fields = imaged.is_whole, fields_of_image(imaged)
-    needed, told = keys_needed(address)
-    if told:
-        fields["keys_needed"] = needed
-        say(told)
-    fields = {"new_records": new_records, "whole": is_whole, **fields}
+    fields = {"new_records": new_records, "whole": is_whole, **fields, **keys_needed(address)}
     answer({**fields_of(manifest_in(place)), **fields, "path": place.path}, output)
     if not is_whole:
         say("stopped; the backup is whole up to that position, and the next run goes on from there")
         raise typer.Exit(ExitCode.INTERRUPTED)
 
 
-def keys_needed(address: "Address") -> tuple[dict[str, list[str]], str]:
-    """Return the keys that the copied rows need, as far as the rows of this host tell it."""
+def keys_needed(address: "Address") -> dict[str, Any]:
+    """Say which keys the copied rows need, as far as the rows of this host tell it.
+
+    Return them as fields for output, none if no key is needed.
+    """
     from ledger.config.search import keys_folder  # noqa: PLC0415
     from ledger.definitions.client_reads import open_rows  # noqa: PLC0415
 
     folder = keys_folder(address)
     if folder is None or address.store is None:
-        return {}, ""
+        return {}
     from ledger.cli.tables.keys import needs_of_backup  # noqa: PLC0415 - loads the client
     from ledger.keys.folder import KeyFolder  # noqa: PLC0415
 
     try:
         with closing(open_rows(address)) as reads:
-            return needs_of_backup(reads, KeyFolder(folder, reads.identity().ledger))
+            needed, told = needs_of_backup(reads, KeyFolder(folder, reads.identity().ledger))
     except LedgerError as problem:
-        return {}, f"warning: which keys the backup needs is not known: {problem}"
+        needed, told = {}, f"warning: which keys the backup needs is not known: {problem}"
+    if told:
+        say(told)
+    return {"keys_needed": needed} if needed else {}
 
 
 def verify_backup(path: str, output: Output) -> None:
