@@ -97,6 +97,7 @@ class Told:
         say(
             f"{sum(tally.records.values()):,} records in {tally.commits:,} commits, "
             f"{sum(tally.bad.values()):,} bad, {sum(tally.lag.values()):,} to go"
+            + (f"; waits: {tally.trouble}" if tally.trouble else "")
         )
 
 
@@ -111,7 +112,8 @@ def status(
 ) -> None:
     """Show how far each partition of each ingest is, and its lag.
 
-    Without a mapping the lag is the one of the last commit.
+    Without a mapping the lag is the one of the last commit. With one, each of its topics must be
+    there, and partitions that were never read have no offset.
     """
     address = find_address(ledger=ledger)
     plan = None if mapping is None else read_mapping(mapping)
@@ -130,6 +132,6 @@ def as_line(each: PartitionStatus) -> dict[str, Any]:
         "end": each.end,
         "lag": each.lag,
         "lost": each.lost,
-        "at": time_text(each.at),
+        "at": None if each.at is None else time_text(each.at),
         "position": each.position,
     }

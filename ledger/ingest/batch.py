@@ -85,7 +85,7 @@ class PendingRecords:
     def done(self, position: int) -> None:
         """Note that all records were committed at a position of the ledger."""
         for partition, end in self.ends().items():
-            self.known[partition] = KnownOffset(end, position)
+            self.known[partition] = self.known[partition]._replace(offset=end, position=position)
         self._records.clear()
         self._count()
 

@@ -35,6 +35,9 @@ from ledger.transaction.retry import Pace
 from ledger.transaction.transaction import Transaction
 
 IDLE_S: Final = 0.25
+LOOK_S: Final = 2.0
+"""So often the brokers of the topics are asked whether they are there."""
+
 COMMIT_ATTEMPTS: Final = 3
 REFUSALS_MAX: Final = 50
 PACE: Final = Pace(REFUSALS_MAX, longest_pause_s=2.0)
@@ -53,7 +56,6 @@ class Ingest:
 
     Attributes:
         tally: what it did so far.
-        source: the topics, of which it has some partitions.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class Ingest:
         clock: Clock | None = None,
         draw: Callable[[], float] = random.random,
     ) -> None:
-        self.mapping, self.tally = mapping, IngestTally()
+        self.mapping, self.tally = mapping, IngestTally.of(topic.topic for topic in mapping.topics)
         self._ledger, self._clock, self._draw = ledger, clock or SystemClock(), draw
         self._offsets = LedgerOffsets(ledger, mapping.name)
         self._tables = {topic.topic: TopicTable(ledger, topic, formats) for topic in mapping.topics}
@@ -76,9 +78,10 @@ class Ingest:
         # Why partitions that came could not be begun: the source raises it where they came.
         self._unowned: LedgerError | None = None
         self._waiting_since_s: float | None = None
-        self._due_s = float("-inf")
-        self.source = open_source(self)
-        self._starts = PartitionStarts(ledger, mapping, self._offsets, self.source)
+        self._due_s = self._look_s = float("-inf")
+        self._open_source = open_source
+        self._opened: TopicSource | None = None
+        self._starts: PartitionStarts
 
     def run(self, stop: Signal, tell: Callable[["Ingest"], object] = lambda _: None) -> None:
         """Take and commit records until it is stopped; what is taken then is committed first.
@@ -96,9 +99,22 @@ class Ingest:
             tell(self)
 
     def prepare(self) -> None:
-        """Compare the mapping with its tables, and make the tables of bad records."""
+        """Compare the mapping with its tables, make the tables of bad records, join the topics.
+
+        A process whose mapping does not fit takes no partition from another one.
+        """
         for table in self._tables.values():
             self._patiently(table.prepare)
+        self._opened = self._open_source(self)
+        self._starts = PartitionStarts(
+            self._ledger, self.mapping, self._offsets, self._opened, self.tally.lost
+        )
+
+    @property
+    def source(self) -> TopicSource:
+        """Return the topics, of which this process has some partitions."""
+        assert self._opened is not None, "prepare opens the source"
+        return self._opened
 
     def came(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
         """Return where partitions go on that came to this process."""
@@ -126,6 +142,7 @@ class Ingest:
         """
         batch, pending = self.mapping.batch, self._pending
         while not self._stop.is_set():
+            self._look()
             left_s = self._due_s - self._clock.monotonic_s()
             self._take(min(IDLE_S, max(0.0, left_s)) if pending.count else IDLE_S)
             if not pending.count:
@@ -136,6 +153,28 @@ class Ingest:
             if is_full or now_s >= self._due_s:
                 self._due_s = now_s + batch.seconds
                 return
+
+    def _look(self) -> None:
+        """See now and then whether the topics can be read.
+
+        A client waits in silence for brokers that are away, and for a topic that is missing.
+        """
+        if self._clock.monotonic_s() < self._look_s:
+            return
+        try:
+            self._starts.look()
+            self.tally.away = ""
+        except LedgerError as problem:
+            self._note_away(problem)
+        self._look_s = self._clock.monotonic_s() + LOOK_S
+
+    def _note_away(self, problem: LedgerError) -> None:
+        """Note why the topics cannot be read until a look says that they can; raise what stays."""
+        if not (problem.retry_unchanged or problem.retry_anew):
+            raise problem
+        if str(problem) != self.tally.away:
+            log_lines.warning("topics not read", why=str(problem))
+        self.tally.away = str(problem)
 
     def _take(self, wait_s: float) -> None:
         """Take what is there, at least one record: a source tells of partitions meanwhile."""
@@ -149,7 +188,8 @@ class Ingest:
             if isinstance(problem, OffsetGoneError):
                 self._begin_again([*pending.known])
             else:
-                self._wait_out(problem, 1)
+                self._note_away(problem)
+                self._stop.wait(PACE.pause_s(1, self._draw()))
 
     def commit(self) -> Receipt | None:
         """Commit what was taken; None if there was nothing, or if the ledger has to be asked.
@@ -187,7 +227,8 @@ class Ingest:
 
     def close(self) -> None:
         """Leave the topics; what is not committed stays unread for the next process."""
-        self.source.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def _committed(self, found: dict[str, TopicRows]) -> Receipt:
         """Return the receipt of a commit with rows and offsets; raises a skipped one as overtaken.
@@ -196,10 +237,12 @@ class Ingest:
 
         A skipped commit says that the ledger has the offsets, not that it has these rows.
         """
+        ends = self._pending.ends()
+        ids = self._starts.ids({partition.topic for partition in ends})
         with self._ledger.begin() as txn:
             for topic, rows in found.items():
                 found[topic] = self._tables[topic].write(txn, rows)
-            self._offsets.record(txn, self._pending.ends(), self._notes(), self._pending.read_at())
+            self._offsets.record(txn, ends, self._notes(ids), self._pending.read_at())
             receipt = self._answered(txn)
         if receipt.skipped:
             raise ConcurrentTransactionException(
@@ -260,13 +303,14 @@ class Ingest:
         self.tally.problem = str(problem)
         self._stop.wait(PACE.pause_s(failures, self._draw()))
 
-    def _notes(self) -> dict[Partition, PartitionNote]:
-        """Return what the commit notes of each partition."""
+    def _notes(self, ids: Mapping[str, str]) -> dict[Partition, PartitionNote]:
+        """Return what the commit notes of each partition, with the ids of the topics."""
         return {
             partition: PartitionNote(
                 self.source.end(partition),
-                self.source.topic_id(partition.topic),
+                ids[partition.topic],
                 self._pending.newest(partition),
+                self._pending.known[partition].lost,
             )
             for partition in self._pending.ends()
         }

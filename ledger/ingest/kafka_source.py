@@ -8,17 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import TopicDescription
 
-from ledger.errors import AccessDeniedError, LogError, TopicMissingError
-from ledger.ingest.source import Assignment, Held, Partition, TopicRecord
+from ledger.errors import AccessDeniedError, LogError
+from ledger.ingest.source import Assignment, Held, Partition, SeenTopic, TopicRecord, missing
 from ledger.log.kafka.admin import KafkaAdmin
 from ledger.log.kafka.client import ask_ends, made
 from ledger.log.kafka.connection import Connection, as_log_error
 from ledger.log.kafka.rights import READ
-from ledger.log.kafka.trouble import NO_GROUP, ClientError
+from ledger.log.kafka.trouble import NO_GROUP, NO_TOPIC, ClientError
 
 ANSWER_S: Final = 10.0
+LOOK_S: Final = 5.0
+"""A look at topics takes no longer, since no record is taken meanwhile."""
 
 GROUP: Final = {
     "isolation.level": "read_committed",
@@ -47,11 +48,10 @@ class KafkaSource:
     ) -> None:
         connection = Connection(bootstrap, client)
         self._trouble = connection.trouble()
-        self._admin = KafkaAdmin(bootstrap, client, ANSWER_S)
+        self._admin = KafkaAdmin(bootstrap, client, LOOK_S)
         settings = {**connection.reader(self._trouble), **GROUP, "group.id": group}
         self._group, self._assignment = group, assignment
         self._consumer = made(Consumer, settings)
-        self._ids: dict[str, str] = {}
         self._places: dict[tuple[str, int], Partition] = {}
         self._late: LogError | None = None
         self._consumer.subscribe([*topics], on_assign=self._came, on_revoke=self._went)
@@ -93,11 +93,16 @@ class KafkaSource:
         except KafkaException as problem:
             raise self._log_error(problem.args[0], partition.topic) from problem
 
-    def partitions(self, topic: str) -> Sequence[Partition]:
-        """Return all partitions of a topic; raises TopicMissingError."""
-        found = self._described(topic)
-        self._ids[topic] = str(found.topic_id)
-        return [Partition(topic, each.id) for each in found.partitions]
+    def seen(self, topics: Iterable[str]) -> Mapping[str, SeenTopic]:
+        """Ask for topics as they are now; one that does not exist is left out."""
+        return {
+            name: SeenTopic(
+                str(found.topic_id),
+                tuple(Partition(name, each.id) for each in found.partitions),
+                tuple(Partition(name, each.id) for each in found.partitions if not each.leader),
+            )
+            for name, found in self._admin.describe([*topics]).items()
+        }
 
     def held(self, partition: Partition) -> Held:
         """Return the offsets that a partition holds now."""
@@ -115,28 +120,12 @@ class KafkaSource:
             return -1
         return max(-1, end)
 
-    def topic_id(self, topic: str) -> str:
-        """Return the id of a topic, as it was when its first partition came."""
-        if topic not in self._ids:
-            self._ids[topic] = str(self._described(topic).topic_id)
-        return self._ids[topic]
-
     def close(self) -> None:
         """Leave the group, so that other processes get the partitions at once."""
         self._consumer.close()
 
-    def _described(self, topic: str) -> TopicDescription:
-        found = self._admin.describe([topic]).get(topic)
-        if found is None:
-            raise TopicMissingError(
-                f"there is no topic {topic}; create it, or take it out of the mapping", topic=topic
-            )
-        return found
-
     def _came(self, _consumer: Any, places: Sequence[TopicPartition]) -> None:
         """Begin new partitions where the ledger is, not where the group was."""
-        for place in places:
-            self._ids.pop(place.topic, None)
         found = self._assignment.came([Partition(each.topic, each.partition) for each in places])
         self._consumer.incremental_assign(
             [TopicPartition(*partition, offset) for partition, offset in found.items()]
@@ -153,6 +142,8 @@ class KafkaSource:
                 topic=self._group,
                 right=READ,
             )
+        if error.name() in NO_TOPIC and topic != self._group:
+            return missing(topic)
         return as_log_error(
             error, topic, because=self._trouble.last, right=READ, user=self._trouble.user
         )

@@ -27,18 +27,22 @@ PREFIX: Final = "ingest"
 
 
 class KnownOffset(NamedTuple):
-    """The offset of the next record, and the position of the ledger at which this was so."""
+    """The offset of the next record, and the position of the ledger at which this was so.
+
+    `lost` counts records before it that were deleted before they were read.
+    """
 
     offset: int
     position: int
+    lost: int = 0
 
 
 class PartitionNote(NamedTuple):
     """What a commit notes of a partition.
 
     `end` is the end of the partition as the process knew it, -1 = unknown. `topic_id` is the id
-    of the topic, and `newest` the time of the last record in milliseconds. `lost` counts records
-    that were deleted before they were read.
+    of the topic, and `newest` the time of the last record in milliseconds. `lost` counts all
+    records up to then that were deleted before they were read.
     """
 
     end: int
@@ -62,17 +66,18 @@ class LedgerOffsets:
 
     def read(self, partitions: Iterable[Partition]) -> dict[Partition, KnownOffset]:
         """Return the offsets of partitions; one that was never read is at 0."""
-        home = self.home().table
+        home = self.home()
         reads = self._ledger.reads()
         position = reads.position()
         found = {}
         for partition in partitions:
-            row = reads.app(home, app_of(self._name, partition))
+            row = reads.app(home.table, app_of(self._name, partition))
             if row is None:
                 found[partition] = KnownOffset(0, position)
             else:
+                lost = recorded_offset(progress_of(reads, home, row)).note.lost
                 # A later winner has a later position than the row.
-                found[partition] = KnownOffset(row.version, max(position, row.position))
+                found[partition] = KnownOffset(row.version, max(position, row.position), lost)
         return found
 
     def begun(self, topic: str) -> tuple[int, set[str]]:

@@ -7,6 +7,8 @@ says where each partition continues.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from ledger.errors import TopicMissingError
+
 
 class Partition(NamedTuple):
     """A partition of a topic."""
@@ -35,6 +37,33 @@ class Held(NamedTuple):
     end: int
 
 
+class SeenTopic(NamedTuple):
+    """A topic as its brokers have it now.
+
+    A topic that is made anew has another `id`. No broker leads the partitions in `unled`.
+    """
+
+    id: str
+    partitions: tuple[Partition, ...]
+    unled: tuple[Partition, ...] = ()
+
+
+def seen_topics(source: "TopicSource", topics: Sequence[str]) -> Mapping[str, SeenTopic]:
+    """Return topics as they are now; raises TopicMissingError."""
+    found = source.seen(topics)
+    for topic in topics:
+        if topic not in found:
+            raise missing(topic)
+    return found
+
+
+def missing(topic: str) -> TopicMissingError:
+    """Return the error for a topic that is not there."""
+    return TopicMissingError(
+        f"there is no topic {topic}; create it, or take it out of the mapping", topic=topic
+    )
+
+
 class Assignment(Protocol):
     """What a process does when partitions come to it, and when they go to another process."""
 
@@ -58,17 +87,14 @@ class TopicSource(Protocol):
     def seek(self, partition: Partition, offset: int) -> None:
         """Let an assigned partition go on at an offset."""
 
-    def partitions(self, topic: str) -> Sequence[Partition]:
-        """Return all partitions of a topic; raises TopicMissingError."""
+    def seen(self, topics: Iterable[str]) -> Mapping[str, SeenTopic]:
+        """Ask for topics as they are now; one that does not exist is left out."""
 
     def held(self, partition: Partition) -> Held:
         """Return the offsets that a partition holds now."""
 
     def end(self, partition: Partition) -> int:
         """Return the last known end of an assigned partition, without asking for it; -1 = none."""
-
-    def topic_id(self, topic: str) -> str:
-        """Return the id of a topic: a topic that is made anew has another one."""
 
     def close(self) -> None:
         """Leave, so that other processes get the partitions."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ledger.client import Ledger
+from ledger.clock import Clock
 from ledger.ingest.ingest import Ingest
 from ledger.ingest.mapping import mapping_of
 from ledger.ingest.values.avro import AvroSchemas
@@ -28,20 +29,30 @@ class IngestBench:
         return self.memory.connect(warehouse=self.folder)
 
     def process(
-        self, *topics: dict[str, Any], owns: bool = True, ledger: Ledger | None = None
+        self,
+        *topics: dict[str, Any],
+        owns: bool = True,
+        ledger: Ledger | None = None,
+        clock: Clock | None = None,
+        opened: list[MemorySource] | None = None,
     ) -> tuple[Ingest, MemorySource]:
-        """Return a new process of the ingest, with all partitions, or with none yet."""
+        """Return a new process of the ingest, with all partitions, or with none yet.
+
+        `opened` gets its source.
+        """
         source = {} if self.schemas is None else {"schemas": "given"}
         batch = {"seconds": 0.001}
         mapping = mapping_of({"name": NAME, "topics": [*topics], "batch": batch, "source": source})
-        made: list[MemorySource] = []
+        made = [] if opened is None else opened
 
         def open_source(assignment: Any) -> MemorySource:
             made.append(MemorySource(self.topics, assignment))
             return made[0]
 
         client = ledger or self.connect()
-        ingest = Ingest(client, mapping, open_source, lambda name: format_named(name, self.schemas))
+        ingest = Ingest(
+            client, mapping, open_source, lambda name: format_named(name, self.schemas), clock=clock
+        )
         ingest.prepare()
         if owns:
             self.topics.give(made[0])

@@ -1,10 +1,10 @@
 """Topics in memory, with partitions that move between the processes of one ingest."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ledger.errors import OffsetGoneError
-from ledger.ingest.source import Assignment, Held, Partition, TopicRecord, TopicSource
+from ledger.errors import LedgerError, OffsetGoneError
+from ledger.ingest.source import Assignment, Held, Partition, SeenTopic, TopicRecord, TopicSource
 
 
 @dataclass
@@ -16,12 +16,16 @@ class MemoryTopics:
         owners: the source that has each partition now.
         ids: the id of each topic.
         first: the first offset of each partition that lost its beginning.
+        away: why the brokers do not answer, None if they do.
+        unled: the partitions without a leader.
     """
 
     records: dict[Partition, list[TopicRecord]] = field(default_factory=dict)
     owners: dict[Partition, "MemorySource"] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     first: dict[Partition, int] = field(default_factory=dict)
+    away: LedgerError | None = None
+    unled: set[Partition] = field(default_factory=set)
 
     def create(self, topic: str, partitions: int = 1) -> None:
         """Make a topic, or give it more partitions."""
@@ -89,17 +93,25 @@ class MemorySource(TopicSource):
     def seek(self, partition: Partition, offset: int) -> None:
         self._places[partition] = offset
 
-    def partitions(self, topic: str) -> Sequence[Partition]:
-        return [each for each in self._topics.records if each.topic == topic]
+    def seen(self, topics: Iterable[str]) -> Mapping[str, SeenTopic]:
+        if self._topics.away is not None:
+            raise self._topics.away
+        records, ids = self._topics.records, self._topics.ids
+        return {
+            topic: SeenTopic(
+                ids[topic],
+                tuple(each for each in records if each.topic == topic),
+                tuple(each for each in sorted(self._topics.unled) if each.topic == topic),
+            )
+            for topic in topics
+            if topic in ids
+        }
 
     def held(self, partition: Partition) -> Held:
         return Held(self._topics.first.get(partition, 0), self.end(partition))
 
     def end(self, partition: Partition) -> int:
         return self._topics.end(partition)
-
-    def topic_id(self, topic: str) -> str:
-        return self._topics.ids[topic]
 
     def close(self) -> None:
         self._topics.owners = {

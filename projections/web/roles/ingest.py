@@ -27,6 +27,7 @@ def serve_ingest(
         lambda: ProcessPart(ingest, lambda: tally.position),
         {
             "commits": lambda _: commits_check(tally),
+            "topics": lambda _: topics_check(tally),
             "partitions": lambda _: partitions_check(tally),
             "waiting": lambda _: waiting_check(ingest, settings.lag_max_s),
         },
@@ -39,6 +40,11 @@ def commits_check(tally: IngestTally) -> Check:
     """Return whether records can be committed now."""
     text = f"{tally.commits} commits, the last at position {tally.position}"
     return Check(not tally.problem, f"{text}; {tally.problem}" if tally.problem else text)
+
+
+def topics_check(tally: IngestTally) -> Check:
+    """Return whether the topics could be read when their brokers were asked last."""
+    return Check(not tally.away, tally.away or "the topics can be read")
 
 
 def partitions_check(tally: IngestTally) -> Check:
@@ -60,9 +66,12 @@ def measures(ingest: Ingest) -> Iterator[Metric]:
     yield count_by("ingest_records", "Records committed", "topic", tally.records)
     yield count_by("ingest_rows", "Rows that they made or changed", "topic", tally.rows)
     yield count_by("ingest_bad_records", "Records that did not fit", "topic", tally.bad)
+    yield count_by("ingest_lost_records", "Records that were deleted unread", "topic", tally.lost)
     yield count("ingest_repeats", "Attempts that were not committed", tally.repeats)
     yield gauge("ingest_position", "Position of the last commit", tally.position)
-    yield gauge("ingest_stuck", "1 while nothing can be committed", bool(tally.problem))
+    yield gauge(
+        "ingest_stuck", "1 while records wait for a topic or the ledger", bool(tally.trouble)
+    )
     yield gauge("ingest_waiting_seconds", "For how long records have waited", ingest.waited_s())
     yield SummaryMetricFamily(
         "lakeledger_ingest_commit_seconds",
