@@ -16,8 +16,9 @@ import pytest
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.ingest.mapping import SourceMapping
 from ledger.ingest.opening import schemas_of
-from ledger.ingest.values.avro import AvroSchemas, SchemaFolder, SchemaRegistry
+from ledger.ingest.values.avro import UNKNOWN_S, AvroSchemas, SchemaFolder, SchemaRegistry
 from tests.ingest.benches import IngestBench
+from tests.ingest.test_away import Later
 from tests.ingest.test_ingest import KEPT
 
 PRICE = {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2}
@@ -35,6 +36,19 @@ SCHEMA: dict[str, Any] = {
         {"name": "more", "type": {"type": "map", "values": "int"}},
     ],
 }
+UNKNOWN = 404, {"error_code": 40403, "message": "Schema not found"}
+NO_REGISTRY: tuple[tuple[int, Any], ...] = (
+    (404, {}),
+    (404, b"<html>no such page</html>"),
+    (404, {"error_code": 40401, "message": "Subject not found"}),
+    (401, {}),
+    (503, UNKNOWN[1]),
+    (200, b"<html>please log in</html>"),
+    (200, ["schema"]),
+    (200, {}),
+)
+"""Answers of proxies, of other servers, and of a registry that fails."""
+
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 ORDER = {"id": 1, "price": Decimal("1.50"), "at": NOON, "key": "k", "more": {"a": 1}}
 COLUMNS = [
@@ -52,20 +66,28 @@ def framed(number: int, schema: Any, value: Any) -> bytes:
 
 
 class Registry:
-    """The HTTP of a registry; `answers` has status and body by the id of a schema."""
+    """The HTTP of a registry; `answers` has status and body by the id of a schema.
+
+    Attributes:
+        otherwise: what it answers to other ids.
+        asked: the paths that it was asked for, with the login.
+    """
 
     def __init__(self) -> None:
         self.answers: dict[int, tuple[int, Any]] = {}
+        self.otherwise: tuple[int, Any] = UNKNOWN
         self.asked: list[tuple[str, str | None]] = []
         registry = self
 
         class Door(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 registry.asked.append((self.path, self.headers["Authorization"]))
-                status, body = registry.answers.get(int(self.path.rpartition("/")[2]), (404, {}))
+                status, body = registry.answers.get(
+                    int(self.path.rpartition("/")[2]), registry.otherwise
+                )
                 self.send_response(status)
                 self.end_headers()
-                self.wfile.write(json.dumps(body).encode())
+                self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -123,8 +145,11 @@ def test_records_of_avro_become_rows_and_others_are_bad(
 @pytest.mark.parametrize(
     ("answer", "kind", "why"),
     [
-        ((404, {}), LookupError, "answers 404"),
-        ((401, {}), LogUnavailableError, "answers 401"),
+        (UNKNOWN, LookupError, "answers 40403"),
+        *(
+            (answer, LogUnavailableError, f"answers {answer[0]} and no schema")
+            for answer in NO_REGISTRY
+        ),
         ((200, {"schemaType": "PROTOBUF", "schema": ""}), ValueError, "is of PROTOBUF"),
         ((200, {"schema": "{}", "references": [{}]}), ValueError, "refers to other schemas"),
     ],
@@ -136,6 +161,53 @@ def test_what_a_registry_answers_otherwise_is_refused(
 
     with pytest.raises(kind, match=why):
         SchemaRegistry(registry.url)(1)
+
+
+@pytest.mark.parametrize("answer", NO_REGISTRY)
+def test_what_is_no_registry_makes_no_record_bad(
+    bench: IngestBench, registry: Registry, answer: tuple[int, Any]
+) -> None:
+    """The ingest waits, and goes on with the same record when the registry is there."""
+    bench.schemas = SchemaRegistry(registry.url)
+    bench.ledger.create_table("db.orders", COLUMNS)
+    bench.topics.create("orders")
+    ingest, _ = bench.process(TOPIC)
+    bench.topics.put("orders", framed(7, SCHEMA, ORDER))
+    registry.otherwise = answer
+    ingest.gather()
+    waits = ingest.commit() is None and ingest.tally.problem
+    registry.answers[7] = 200, {"schema": json.dumps(SCHEMA)}
+    bench.drain(ingest)
+
+    assert f"answers {answer[0]} and no schema" in str(waits)
+    assert len(bench.rows("db.orders")) == 1
+    assert bench.rows("db.bad") == []
+
+
+def test_an_unknown_id_is_asked_for_again_after_some_seconds(registry: Registry) -> None:
+    clock = Later()
+    schemas = SchemaRegistry(registry.url, clock=clock)
+    for _ in range(3):
+        with pytest.raises(LookupError):
+            schemas(1)
+    often = len(registry.asked)
+    registry.answers[1] = 200, {"schema": '"int"'}
+    clock.ahead_s += UNKNOWN_S
+
+    assert schemas(1) == '"int"'
+    assert often == 1
+
+
+def test_a_folder_of_schemas_that_went_away_makes_no_record_bad(tmp_path: Path) -> None:
+    folder = tmp_path / "schemas"
+    folder.mkdir()
+    schemas = SchemaFolder(folder)
+    with pytest.raises(LookupError):
+        schemas(1)
+    folder.rmdir()
+
+    with pytest.raises(LogUnavailableError, match="cannot be read"):
+        schemas(1)
 
 
 def test_a_registry_that_is_away_is_asked_again_later() -> None:
