@@ -28,10 +28,20 @@ RUN: Final = "run"
 class MappingGroup(TyperGroup):
     """Commands of which `run` needs no name: `lakeledger ingest MAPPING`."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return what is left to be parsed; a line that names no command runs a mapping.
+
+        Its options may stand in front of the mapping.
+        """
+        return super().parse_args(ctx, self._named(ctx, args))
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return a command; what names none is a mapping to run."""
-        given = args if args[0] in self.commands else [RUN, *args]
-        return super().resolve_command(ctx, given)
+        """Return a command, also for words that were not parsed here."""
+        return super().resolve_command(ctx, self._named(ctx, args))
+
+    def _named(self, ctx: Any, args: list[str]) -> list[str]:
+        known = {*self.commands, *ctx.help_option_names}
+        return [RUN, *args] if args and args[0] not in known else args
 
 
 app = typer.Typer(cls=MappingGroup, no_args_is_help=True)

@@ -2,16 +2,20 @@
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from ledger.client import Ledger
 from ledger.clock import SystemClock
+from ledger.definitions.definitions import ColumnLike, changed_definition
+from ledger.errors import LogUnavailableError
 from ledger.ingest.mapping import IngestMapping
 from ledger.ingest.offsets import recorded
 from ledger.ingest.opening import formats_of, opener
-from ledger.ingest.source import Partition, TopicRecord, TopicSource
-from ledger.ingest.tables import TopicTable
+from ledger.ingest.source import Partition, TopicRecord, TopicSource, seen_topics
+from ledger.ingest.tables import ADD_ATTEMPTS, TopicTable
 from ledger.ingest.values.fields import BadRecord
+from ledger.ingest.values.rows import TopicRows
+from ledger.reads.port import TableRow
 
 SHOWN_MAX: Final = 10
 TAKEN_MAX: Final = 10_000
@@ -56,28 +60,69 @@ BEGINNING: Final = -2
 def previews(
     ledger: Ledger, mapping: IngestMapping, bootstrap: str, client: Mapping[str, Any]
 ) -> list[Preview]:
-    """Return what the next records of each topic become; no running process is disturbed."""
+    """Return what the next records of each topic become; no running process is disturbed.
+
+    Raises TopicMissingError, and LogUnavailableError if no partition can be read.
+    """
+    grown = GrownTables(ledger)
     formats = formats_of(mapping.source)
-    tables = [TopicTable(ledger, topic, formats) for topic in mapping.topics]
-    readers = {table.mapping.topic: table.reader() for table in tables}
+    tables = {
+        each.topic: TopicTable(cast("Ledger", grown), each, formats) for each in mapping.topics
+    }
+    for table in tables.values():
+        table.reader()
     starts = Starts({each.partition: each.offset for each in recorded(ledger, mapping.name)})
     group = f"lakeledger-{ledger.id}-{mapping.name}-preview-{secrets.token_hex(4)}"
-    found = first_records(opener(mapping, bootstrap, client, group)(starts), starts)
+    found = first_records(opener(mapping, bootstrap, client, group)(starts), starts, list(tables))
     made = []
-    for topic in mapping.topics:
-        records = [record for record in found if record.partition.topic == topic.topic]
-        read = readers[topic.topic].read(records)
-        rows = read.rows.slice(0, SHOWN_MAX).to_pylist()
-        made.append(Preview(topic.topic, topic.table, rows, read.bad[:SHOWN_MAX], read.new))
+    for name, table in tables.items():
+        records = [record for record in found if record.partition.topic == name]
+        read = grown.rows(table, records)
+        rows, new = read.rows.slice(0, SHOWN_MAX).to_pylist(), grown.new(table.mapping.table)
+        made.append(Preview(name, table.mapping.table, rows, read.bad[:SHOWN_MAX], new))
     return made
 
 
-def first_records(source: TopicSource, starts: Starts) -> list[TopicRecord]:
-    """Return the records that come first, up to the ends that the partitions have now."""
+class GrownTables:
+    """The tables of a ledger, with the columns that an ingest would add to them, in memory."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._new: dict[str, dict[str, str]] = {}
+
+    def table(self, name: str) -> TableRow:
+        """Return a table as it would be."""
+        row = self._ledger.table(name)
+        if not (new := self.new(name)):
+            return row
+        columns: list[ColumnLike] = [*row.definition.columns, *new.items()]
+        return row._replace(definition=changed_definition(row.definition, columns=columns))
+
+    def new(self, name: str) -> Mapping[str, str]:
+        """Return the columns that a table would get."""
+        return self._new.get(name, {})
+
+    def rows(self, table: TopicTable, records: Sequence[TopicRecord]) -> TopicRows:
+        """Return what records become in a table that grows by their fields."""
+        read = table.reader().read(records)
+        for _ in range(ADD_ATTEMPTS):
+            if not read.new:
+                break
+            self._new.setdefault(table.mapping.table, {}).update(read.new)
+            read = table.reader().read(records)
+        return read
+
+
+def first_records(source: TopicSource, starts: Starts, topics: Sequence[str]) -> list[TopicRecord]:
+    """Return the records that come first, up to the ends that the partitions have now.
+
+    Raises TopicMissingError, and LogUnavailableError if no partition came.
+    """
     clock, records = SystemClock(), list[TopicRecord]()
     ends: dict[Partition, int] | None = None
     until_s = clock.monotonic_s() + WAIT_S
     try:
+        seen_topics(source, topics)
         while len(records) < TAKEN_MAX and ends != {} and clock.monotonic_s() < until_s:
             taken = source.take(TAKEN_MAX, POLL_S)
             if ends is None and starts.places:
@@ -90,6 +135,11 @@ def first_records(source: TopicSource, starts: Starts) -> list[TopicRecord]:
                     ends.pop(record.partition, None)
     finally:
         source.close()
+    if not starts.places:
+        raise LogUnavailableError(
+            f"no partition of {', '.join(topics)} came within {WAIT_S:.0f} s; see whether the "
+            "brokers run"
+        )
     return records
 
 
