@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from ledger.client import Ledger
 from ledger.errors import TableExistsError, UnknownTableError
 from ledger.ingest.source import Partition
-from ledger.reads.port import AppRow, TableRow
+from ledger.reads.port import AppRow, Reads, TableRow
 from ledger.transaction.transaction import Transaction
 from ledger.work.app_notes import AppProgress, progress_of
 
@@ -143,10 +143,14 @@ def recorded(ledger: Ledger, name: str = "") -> Sequence[RecordedOffset]:
     """Return the offsets of all ingests, or of one, by ingest, topic and partition."""
     reads = ledger.reads()
     with suppress(UnknownTableError):
-        home = ledger.table(HOME)
-        rows = [row for row in reads.apps(home.table) if is_of(row, name)]
-        return sorted(recorded_offset(progress_of(reads, home, row)) for row in rows)
+        return recorded_in(reads, ledger.table(HOME), name)
     return ()
+
+
+def recorded_in(reads: Reads, home: TableRow, name: str = "") -> Sequence[RecordedOffset]:
+    """Return the offsets that a table of offsets has, of all ingests or of one."""
+    rows = [row for row in reads.apps(home.table) if is_of(row, name)]
+    return sorted(recorded_offset(progress_of(reads, home, row)) for row in rows)
 
 
 def is_of(row: AppRow, name: str) -> bool:

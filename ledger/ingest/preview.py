@@ -113,14 +113,16 @@ class GrownTables:
         return read
 
 
-def first_records(source: TopicSource, starts: Starts, topics: Sequence[str]) -> list[TopicRecord]:
+def first_records(
+    source: TopicSource, starts: Starts, topics: Sequence[str], wait_s: float = WAIT_S
+) -> list[TopicRecord]:
     """Return the records that come first, up to the ends that the partitions have now.
 
     Raises TopicMissingError, and LogUnavailableError if no partition came.
     """
     clock, records = SystemClock(), list[TopicRecord]()
     ends: dict[Partition, int] | None = None
-    until_s = clock.monotonic_s() + WAIT_S
+    until_s = clock.monotonic_s() + wait_s
     try:
         seen_topics(source, topics)
         while len(records) < TAKEN_MAX and ends != {} and clock.monotonic_s() < until_s:
@@ -137,7 +139,7 @@ def first_records(source: TopicSource, starts: Starts, topics: Sequence[str]) ->
         source.close()
     if not starts.places:
         raise LogUnavailableError(
-            f"no partition of {', '.join(topics)} came within {WAIT_S:.0f} s; see whether the "
+            f"no partition of {', '.join(topics)} came within {wait_s:.0f} s; see whether the "
             "brokers run"
         )
     return records

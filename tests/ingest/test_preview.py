@@ -8,7 +8,6 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import LogUnavailableError, TopicMissingError
-from ledger.ingest import preview
 from ledger.ingest.mapping import mapping_of
 from ledger.ingest.preview import GrownTables, Starts, first_records, previews
 from ledger.ingest.source import Partition, TopicRecord
@@ -93,15 +92,14 @@ def test_a_preview_of_a_table_that_grows_shows_what_the_ingest_makes_of_it(
     assert bad == [row["offset"] for row in bench.rows("db.bad", "offset")]
 
 
-def test_a_preview_without_partitions_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preview_without_partitions_is_an_error() -> None:
     """So it is where the brokers hand out none."""
-    monkeypatch.setattr(preview, "WAIT_S", 0.1)
     topics = MemoryTopics()
     topics.create("events")
     starts = Starts({})
 
     with pytest.raises(LogUnavailableError, match="no partition of events came"):
-        first_records(MemorySource(topics, starts), starts, ["events"])
+        first_records(MemorySource(topics, starts), starts, ["events"], wait_s=0.1)
 
 
 def test_a_preview_names_a_topic_that_is_missing() -> None:

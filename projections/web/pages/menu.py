@@ -59,6 +59,7 @@ PAGES: Final[Sequence[UiPage]] = (
         is_timeless=True,
     ),
     UiPage("log", "Log", log.log, nav="Log", is_timeless=True),
+    UiPage("ingests", "Ingests", log.ingests, nav="Ingests", size=Size.WHOLE, is_timeless=True),
     UiPage("api", "API", api.api, nav="API", is_timeless=True),
 )
 """The pages; those with a text in the menu are in its order."""
