@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tests.consistency.history import NEVER, History
-from tests.consistency.judge.planted import (
+from tests.consistency.judge.plants import (
     AT_ONCE,
     CUT,
     FINAL,
@@ -99,5 +99,33 @@ CLEAN: Final[Mapping[str, History]] = {
         txn("t2", 4, Append(A, 1, 12), place=29),
         txn("r2", 6, lists(A, 1, 12)),
         cuts=[CUT],
+    ),
+    "forks that stale reads of one session each show": history(
+        txn("t1", 0, Append(A, 1, 11), **AT_ONCE),
+        txn("t2", 0, Append(B, 1, 21), **AT_ONCE),
+        txn("r1", 1, lists(A, 1, 11), session="s", **STALE),
+        txn("r2", 3, lists(B, 1), session="s", **STALE),
+        txn("r3", 1, lists(B, 1), session="z", **STALE),
+        txn("r4", 3, lists(A, 1, 11), session="z", **STALE),
+        txn("e", 10, lists(A, 1, 11), lists(B, 1, 21)),
+    ),
+    "two writes at one time in either order": history(
+        txn("t1", 0, Append(A, 1, 11), session="s", **AT_ONCE),
+        txn("t2", 2, Append(A, 1, 21), place=7),
+        txn("t3", 5, Append(A, 2, 22), place=8, begun=2.5, ended=6),
+        txn("r", 10, lists(A, 1, 21, 11)),
+    ),
+    "a stale read behind a later one of another session": history(
+        txn("t1", 0, Append(A, 1, 11)),
+        txn("t2", 2, Append(A, 1, 12)),
+        txn("r1", 4, lists(A, 1, 11, 12), session="s", **STALE),
+        txn("r2", 6, lists(A, 1), session="z", **STALE),
+    ),
+    "a read that ends while its writer runs": history(
+        txn("t1", 0, Append(A, 1, 11), begun=0, ended=9),
+        txn("r", 1, lists(A, 1, 11)),
+        txn("t2", 3, lists(A, 1, 11), Append(B, 1, 21), session="s"),
+        txn("t3", 12, Append(B, 1, 22), session="s"),
+        txn("e", 14, lists(B, 1, 21, 22)),
     ),
 }

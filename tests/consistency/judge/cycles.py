@@ -1,124 +1,57 @@
 """Cycles of dependencies, the shortest of each kind in each knot of txns.
 
-A knot is a strongly connected component. Reads of writes and writes over writes alone give G0 and
-G1c. One edge of a missed write more gives G-single, several give G2. Orders of session, token and
-time come last, so that a cycle has the name of what alone shows it.
+Reads of writes and writes over writes alone give G0 and G1c. Missed writes give G-single (one),
+G-nonadjacent (several, no two in a row) and G2 (any). Orders of session, token and time come last,
+so that a cycle has the name of what alone shows it: Elle ends such names in -process and -realtime.
 """
 
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 from tests.consistency.judge.anomalies import Anomaly, Kind
 from tests.consistency.judge.dependencies import Edge, EdgeKind
+from tests.consistency.judge.graphs import BEHIND, graph_of, knots, path, plain, spaced
 
-Graph: TypeAlias = Mapping[str, Sequence[Edge]]
 PER_KIND_MAX: Final = 20
+WRITTEN: Final[frozenset[EdgeKind]] = frozenset({"ww"})
 PLAIN: Final[frozenset[EdgeKind]] = frozenset({"ww", "wr"})
-SESSION: Final[frozenset[EdgeKind]] = PLAIN | {"so", "tk"}
-TIMED: Final[frozenset[EdgeKind]] = SESSION | {"rt"}
-LOGGED: Final[frozenset[EdgeKind]] = PLAIN | {"log"}
+PROCESS: Final[frozenset[EdgeKind]] = frozenset({"so", "tk"})
+TIME: Final[frozenset[EdgeKind]] = frozenset({"rt"})
+SESSION: Final[frozenset[EdgeKind]] = PLAIN | PROCESS
+TIMED: Final[frozenset[EdgeKind]] = SESSION | TIME
+LOGGED: Final[frozenset[EdgeKind]] = TIMED | {"log"}
 MISSED: Final[frozenset[EdgeKind]] = frozenset({"rw"})
-
-
-def graph_of(edges: Iterable[Edge], kinds: frozenset[EdgeKind]) -> Graph:
-    """Return the edges of some kinds by their source, each pair of txns once for each kind."""
-    kept: dict[str, list[Edge]] = defaultdict(list)
-    known: set[tuple[str, str, EdgeKind]] = set()
-    for edge in edges:
-        name = edge.source, edge.target, edge.kind
-        is_edge = edge.kind in kinds and edge.source and edge.target
-        if is_edge and edge.source != edge.target and name not in known:
-            known.add(name)
-            kept[edge.source].append(edge)
-    return kept
-
-
-def knots(graph: Graph) -> Iterator[frozenset[str]]:
-    """Yield the strongly connected components of more than one txn (Tarjan, without recursion)."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    held: set[str] = set()
-    for root in list(graph):
-        if root in index:
-            continue
-        work: list[tuple[str, Iterator[Edge]]] = [(root, iter(graph.get(root, ())))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        held.add(root)
-        while work:
-            node, edges = work[-1]
-            for edge in edges:
-                if edge.target not in index:
-                    index[edge.target] = low[edge.target] = len(index)
-                    stack.append(edge.target)
-                    held.add(edge.target)
-                    work.append((edge.target, iter(graph.get(edge.target, ()))))
-                    break
-                if edge.target in held:
-                    low[node] = min(low[node], index[edge.target])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    yield from component(node, stack, held)
-
-
-def component(node: str, stack: list[str], held: set[str]) -> Iterator[frozenset[str]]:
-    """Take a component off the stack."""
-    members: list[str] = []
-    while not members or members[-1] != node:
-        members.append(stack.pop())
-        held.discard(members[-1])
-    if len(members) > 1:
-        yield frozenset(members)
-
-
-def path(graph: Graph, source: str, target: str, within: frozenset[str]) -> list[Edge] | None:
-    """Return the shortest way from one txn to another that stays within some."""
-    came: dict[str, Edge | None] = {source: None}
-    queue = deque([source])
-    while queue:
-        node = queue.popleft()
-        for edge in graph.get(node, ()):
-            if edge.target == target:
-                return [*way_back(came, node), edge]
-            if edge.target in within and edge.target not in came:
-                came[edge.target] = edge
-                queue.append(edge.target)
-    return None
-
-
-def way_back(came: Mapping[str, Edge | None], node: str) -> list[Edge]:
-    """Return the edges by which a search came to a txn."""
-    found: list[Edge] = []
-    edge = came[node]
-    while edge is not None:
-        found.append(edge)
-        edge = came[edge.source]
-    return found[::-1]
 
 
 def told(kind: Kind, cycle: Sequence[Edge]) -> Anomaly:
     """Return a cycle as a finding."""
     steps = "; ".join(f"{edge.source} -{edge.kind}-> {edge.target} ({edge.why})" for edge in cycle)
-    return Anomaly(kind, steps, [edge.source for edge in cycle])
+    tables = sorted({edge.table for edge in cycle} - {""})
+    return Anomaly(kind, steps, [edge.source for edge in cycle], tables)
 
 
-def single_cycles(
+def missed_cycles(
     edges: Sequence[Edge], kinds: frozenset[EdgeKind], name: Callable[[Sequence[Edge]], Kind | None]
 ) -> Iterator[Anomaly]:
-    """Yield cycles of some kinds of edges with exactly one missed write."""
-    whole = graph_of(edges, kinds | MISSED)
-    plain = graph_of(edges, kinds)
+    """Yield cycles with missed writes of which no two stand in a row.
+
+    One snapshot for each txn allows none of them: what follows a missed write in such a cycle began
+    its commit after the reader had its snapshot.
+    """
+    whole, direct = spaced(graph_of(edges, kinds | MISSED)), graph_of(edges, kinds)
     for knot in knots(whole):
-        for edge in (edge for node in knot for edge in whole.get(node, ()) if edge.kind == "rw"):
-            way = path(plain, edge.target, edge.source, knot)
-            kind = name([edge, *way]) if way is not None else None
-            if way is not None and kind is not None:
-                yield told(kind, [edge, *way])
+        within = frozenset(node.removesuffix(BEHIND) for node in knot)
+        for edge in (edge for node in knot for edge in whole.get(node, ())):
+            if edge.kind != "rw" or edge.target not in knot:
+                continue
+            first = plain(edge)
+            way = path(direct, first.target, first.source, within)
+            way = way or path(whole, edge.target, edge.source, knot)
+            cycle = [first, *map(plain, way or ())]
+            kind = name(cycle) if way is not None else None
+            if kind is not None:
+                yield told(kind, cycle)
 
 
 def any_cycles(edges: Sequence[Edge], kinds: frozenset[EdgeKind], kind: Kind) -> Iterator[Anomaly]:
@@ -143,44 +76,72 @@ def few(found: Iterable[Anomaly]) -> Iterator[Anomaly]:
 
 
 def plain_name(cycle: Sequence[Edge]) -> Kind:
-    del cycle
-    return "G-single"
+    return "G-nonadjacent" if is_fork(cycle) else "G-single"
+
+
+def is_fork(cycle: Sequence[Edge]) -> bool:
+    return sum(edge.kind == "rw" for edge in cycle) > 1
 
 
 def session_name(cycle: Sequence[Edge]) -> Kind | None:
     """Return which promise to a session a cycle breaks, None if it is not by a session."""
     kinds = {edge.kind for edge in cycle}
+    if not kinds & {"so", "tk"}:
+        return None
+    if is_fork(cycle):
+        return "G-nonadjacent-process"
     if "tk" in kinds:
         return "token ignored"
-    if "so" not in kinds:
-        return None
     is_own = any(edge.kind == "so" and edge.source == cycle[0].target for edge in cycle)
     return "read your writes" if is_own else "monotonic reads"
 
 
 def time_name(cycle: Sequence[Edge]) -> Kind | None:
-    return "stale read" if any(edge.kind == "rt" for edge in cycle) else None
+    if not any(edge.kind == "rt" for edge in cycle):
+        return None
+    return "G-nonadjacent-realtime" if is_fork(cycle) else "stale read"
 
 
 def cycle_anomalies(edges: Sequence[Edge]) -> Iterator[Anomaly]:
     """Yield what all cycles of a history show, each kind bounded."""
-    yield from few(any_cycles(edges, frozenset({"ww"}), "G0"))
-    circular = few(any_cycles(edges, PLAIN, "G1c"))
-    yield from (anomaly for anomaly in circular if "-wr->" in anomaly.what)
-    yield from few(single_cycles(edges, PLAIN, plain_name))
-    yield from few(single_cycles(edges, SESSION, session_name))
-    yield from few(single_cycles(edges, TIMED, time_name))
-    yield from few(skews(edges, "G2-item"))
-    yield from few(log_cycles(edges))
+    yield from few(any_cycles(edges, WRITTEN, "G0"))
+    yield from few(with_edge("wr", any_cycles(edges, PLAIN, "G1c")))
+    yield from few(missed_cycles(edges, PLAIN, plain_name))
+    yield from few(ordered_cycles(edges))
+    yield from few(missed_cycles(edges, SESSION, session_name))
+    yield from few(missed_cycles(edges, TIMED, time_name))
+    yield from few(ordered_skews(edges))
+    yield from few(with_edge("log", any_cycles(edges, LOGGED, "log order broken")))
 
 
-def skews(edges: Sequence[Edge], kind: Kind) -> Iterator[Anomaly]:
+def ordered_cycles(edges: Sequence[Edge]) -> Iterator[Anomaly]:
+    """Yield cycles without a missed write by which a session, a token or time goes backwards."""
+    yield from of_process(with_edge("ww", any_cycles(edges, WRITTEN | PROCESS, "G0-process")))
+    yield from of_process(with_edge("wr", any_cycles(edges, SESSION, "G1c-process")))
+    by_time = any_cycles(edges, WRITTEN | PROCESS | TIME, "G0-realtime")
+    yield from with_edge("rt", with_edge("ww", by_time))
+    yield from with_edge("rt", with_edge("wr", any_cycles(edges, TIMED, "G1c-realtime")))
+
+
+def with_edge(kind: EdgeKind, found: Iterable[Anomaly]) -> Iterator[Anomaly]:
+    """Yield the cycles that have an edge of a kind."""
+    return (anomaly for anomaly in found if f"-{kind}->" in anomaly.what)
+
+
+def of_process(found: Iterable[Anomaly]) -> Iterator[Anomaly]:
+    """Yield the cycles that have an edge of a session or of a token."""
+    return (each for each in found if "-so->" in each.what or "-tk->" in each.what)
+
+
+def skews(
+    edges: Sequence[Edge], kind: Kind, kinds: frozenset[EdgeKind] = PLAIN
+) -> Iterator[Anomaly]:
     """Yield cycles with several missed writes."""
-    missed = any_cycles(edges, PLAIN | MISSED, kind)
+    missed = any_cycles(edges, kinds | MISSED, kind)
     return (anomaly for anomaly in missed if anomaly.what.count("-rw->") > 1)
 
 
-def log_cycles(edges: Sequence[Edge]) -> Iterator[Anomaly]:
-    """Yield commits that depend on what stands behind them in the log."""
-    found = any_cycles(edges, LOGGED, "log order broken")
-    return (anomaly for anomaly in found if "-log->" in anomaly.what)
+def ordered_skews(edges: Sequence[Edge]) -> Iterator[Anomaly]:
+    """Yield cycles with several missed writes that sessions or time close."""
+    yield from of_process(skews(edges, "G2-item-process", SESSION))
+    yield from with_edge("rt", skews(edges, "G2-item-realtime", TIMED))

@@ -27,8 +27,16 @@ def anomalies(history: History) -> Iterator[Anomaly]:
     yield from cycles.few(row_anomalies(known, final))
     edges = list(edges_of(known))
     yield from cycles.cycle_anomalies(edges)
+    yield from cycles.few(skews(known, edges))
+
+
+def skews(known: Values, edges: Sequence[Edge]) -> Iterator[Anomaly]:
+    """Yield cycles with several missed writes: of all tables, and of each by itself."""
+    yield from cycles.skews(edges, "G2-item")
     for table in TABLES:
-        yield from cycles.few(cycles.skews(edges_within(known, edges, table), "G2-table"))
+        within = [edge for edge in edges if edge.table == table]
+        yield from cycles.skews(within, "G2-item")
+        yield from cycles.skews(without_blind(known, within, table), "G2-table")
 
 
 def row_anomalies(known: Values, final: Sequence[Seen]) -> Iterator[Anomaly]:
@@ -58,14 +66,13 @@ def edges_of(known: Values) -> Iterator[Edge]:
     yield from dependencies.log_edges(counted)
 
 
-def edges_within(known: Values, edges: Sequence[Edge], table: str) -> Sequence[Edge]:
-    """Return the edges of one table, without those to blind inserts, which may stand elsewhere."""
+def without_blind(known: Values, edges: Sequence[Edge], table: str) -> Sequence[Edge]:
+    """Return the edges of a table without those to blind inserts, which may stand elsewhere."""
     by_id = {txn.id: txn for txn in known.txns}
     return [
         edge
         for edge in edges
-        if edge.table == table
-        and not (edge.kind == "rw" and dependencies.is_blind(by_id[edge.target], table))
+        if edge.kind != "rw" or not dependencies.is_blind(by_id[edge.target], table)
     ]
 
 

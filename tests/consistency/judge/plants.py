@@ -1,0 +1,56 @@
+"""Histories by hand, for planted and clean ones.
+
+A txn is written as its operations with what they got; its times follow from its place in the list
+unless they are named.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tests.consistency.history import History, Txn
+from tests.consistency.operations import ACCOUNTS, BALANCE, Operation, Read, Row
+
+Step = Operation | tuple[Operation, Sequence[Any]]
+A, B = "lists_a", "lists_b"
+ALL_EMPTY = [Row(key, BALANCE, "") for key in range(ACCOUNTS)]
+
+
+def txn(name: str, at: float, *steps: Step, **others: Any) -> Txn:
+    """Return a committed txn that takes one unit of time, in a session of its own."""
+    operations = tuple(step[0] if isinstance(step, tuple) else step for step in steps)
+    results = tuple(step[1] if isinstance(step, tuple) else None for step in steps)
+    made = {"outcome": "committed", "begun": at, "ended": at + 1, "session": f"of {name}"}
+    return Txn(id=name, operations=operations, results=results, **{**made, **others})
+
+
+def lists(table: str, key: int, *values: int) -> tuple[Operation, Sequence[Row]]:
+    return Read(table, key), [Row(key, 0, ",".join(map(str, values)))]
+
+
+def bag(key: int, *values: int) -> tuple[Operation, Sequence[Row]]:
+    return Read("bag", key), [Row(key, value, "") for value in values]
+
+
+def register(key: int, value: int) -> tuple[Operation, Sequence[Row]]:
+    return Read("registers", key), [Row(key, value, "")]
+
+
+def whole(table: str, *rows: Row) -> tuple[Operation, Sequence[Row]]:
+    return Read(table), list(rows)
+
+
+def history(*txns: Txn, **facts: Any) -> History:
+    return History(sorted(txns, key=lambda each: each.begun), facts)
+
+
+def moved(table: str, *amounts: int) -> tuple[Operation, Sequence[Row]]:
+    """Return a read of all accounts, the first ones changed by amounts."""
+    rows = [row._replace(n=row.n + more) for row, more in zip(ALL_EMPTY, amounts, strict=False)]
+    return Read(table), [*rows, *ALL_EMPTY[len(rows) :]]
+
+
+STALE = {"is_fresh": False}
+AT_ONCE: Final[Mapping[str, Any]] = {"begun": 0, "ended": 9}
+FINAL: Final[Mapping[str, Any]] = {"session": "final"}
+CUT: Final = {"kept": 7, "cut": 20, "from": 1, "to": 3}
+ABORTED: Final[Mapping[str, Any]] = {"outcome": "aborted"}
