@@ -46,6 +46,9 @@ Kind: TypeAlias = Literal[
     "feed broken",
     "past changed",
     "log order broken",
+    "no final read",
+    "no commit",
+    "client not ready",
 ]
 
 MEANINGS: Final[Mapping[Kind, str]] = {
@@ -85,6 +88,9 @@ MEANINGS: Final[Mapping[Kind, str]] = {
     "feed broken": "the changes of a table do not add up to its rows",
     "past changed": "a read at a place gave other rows than the changes up to there",
     "log order broken": "a commit depends on a later one of the log",
+    "no final read": "the run was not read at its end, so what was lost is not known",
+    "no commit": "no change was acknowledged, so the run shows nothing",
+    "client not ready": "a client never began, so the run was another one than it says",
 }
 
 Level: TypeAlias = Literal["serializable", "write-serializable", "snapshot-isolation"]

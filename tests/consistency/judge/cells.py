@@ -8,9 +8,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tests.consistency.history import Txn
+from tests.consistency.history import NEVER, Txn
 from tests.consistency.judge.anomalies import Anomaly, Kind
-from tests.consistency.judge.values import OF_LISTS, Cell, Seen, Values, own_values, values_of
+from tests.consistency.judge.values import (
+    OF_LISTS,
+    Cell,
+    Seen,
+    Values,
+    is_claim,
+    own_values,
+    values_of,
+)
 from tests.consistency.operations import (
     BAG,
     BANK,
@@ -81,9 +89,14 @@ def looks(values: Values) -> Mapping[Cell, Sequence[Look]]:
         for row in seen.rows:
             if times[row.k] == 1:
                 found[table, row.k].append(Look(seen, tuple(values_of(table, row))))
-        if seen.operation.key is not None and not seen.rows:
-            found[table, seen.operation.key].append(Look(seen, ()))
+        missed = {seen.operation.key} if seen.operation.key is not None else all_keys(values, table)
+        for key in missed - times.keys():
+            found[table, key].append(Look(seen, ()))
     return found
+
+
+def all_keys(values: Values, table: str) -> set[int]:
+    return {key for name, key in values.by_cell if name == table}
 
 
 def list_orders(found: Mapping[Cell, Sequence[Look]]) -> Mapping[Cell, tuple[int, ...]]:
@@ -194,6 +207,24 @@ def lost_writes(
             where = orders.get(written.cell, ())
             yield Anomaly(kind, f"{what}: {where}", [written.txn.id])
     yield from lost_registers(values, at_end)
+
+
+def lost_claims(values: Values, final: Sequence[Seen]) -> Iterator[Anomaly]:
+    """Yield keys that a claim must have left with a row, its own or an earlier one."""
+    for seen in final:
+        if seen.operation != Read(CLAIMS):
+            continue
+        begun: dict[int, float] = {}
+        for row in seen.rows:
+            written = values.writers.get((CLAIMS, row.n))
+            at = written.txn.begun if written is not None else 0.0
+            begun[row.k] = min(at, begun.get(row.k, at))
+        for (table, value), written in values.writers.items():
+            txn, key = written.txn, written.cell[1]
+            is_sure = txn.outcome == "committed" and is_claim(written, value)
+            if table == CLAIMS and is_sure and begun.get(key, NEVER) > txn.ended:
+                what = f"{CLAIMS}[{key}] has no row of {txn.id}, and none from before it ended"
+                yield Anomaly("lost row", what, [txn.id])
 
 
 def lost_registers(values: Values, at_end: Mapping[str, Seen]) -> Iterator[Anomaly]:

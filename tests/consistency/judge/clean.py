@@ -8,12 +8,14 @@ from tests.consistency.judge.plants import (
     AT_ONCE,
     CUT,
     FINAL,
+    RUN,
     STALE,
     A,
     B,
     history,
     lists,
     moved,
+    read_at_end,
     register,
     txn,
     whole,
@@ -22,12 +24,14 @@ from tests.consistency.operations import (
     Append,
     Change,
     Claim,
+    Compact,
     Delete,
     Feed,
     Insert,
     ReadAt,
     Row,
     Transfer,
+    Upsert,
     Write,
 )
 
@@ -127,5 +131,47 @@ CLEAN: Final[Mapping[str, History]] = {
         txn("t2", 3, lists(A, 1, 11), Append(B, 1, 21), session="s"),
         txn("t3", 12, Append(B, 1, 22), session="s"),
         txn("e", 14, lists(B, 1, 21, 22)),
+    ),
+    "a claim that an earlier one beside it answered": history(
+        txn("t1", 0, Claim("claims", 1, 11), begun=0, ended=3),
+        txn("t2", 0, Claim("claims", 1, 21), begun=2, ended=5),
+        txn("t3", 0, Claim("claims", 2, 31), outcome="unknown", ended=NEVER),
+        txn("f", 6, whole("claims", Row(1, 21, "")), **FINAL),
+    ),
+    "a key merged one after the other": history(
+        txn("t1", 0, Upsert("keyed", 1, 11)),
+        txn("t2", 2, Upsert("keyed", 1, 21)),
+        txn("f", 4, whole("keyed", Row(1, 0, "11,21")), **FINAL),
+    ),
+    "two rows by which one txn replaced a key": history(
+        txn("t1", 0, Delete("stock", 1), Insert("stock", 1, 11), Insert("stock", 1, 12)),
+        txn("f", 2, whole("stock", Row(1, 11, ""), Row(1, 12, "")), **FINAL),
+    ),
+    "a row beside one that replaced its key": history(
+        txn("t1", 0, Delete("stock", 1), Insert("stock", 1, 11), **AT_ONCE),
+        txn("t2", 0, Insert("stock", 1, 21), Delete("stock", 1), Insert("stock", 1, 22), **AT_ONCE),
+        txn("f", 10, whole("stock", Row(1, 11, ""), Row(1, 22, "")), **FINAL),
+    ),
+    "stale reads of rows that come and go": history(
+        txn("t1", 0, Insert("stock", 1, 11)),
+        txn("r1", 2, whole("stock"), **STALE),
+        txn("t2", 4, Delete("stock", 1)),
+        txn("r2", 6, whole("stock", Row(1, 11, "")), **STALE),
+    ),
+    "rows that an unknown delete took or left": history(
+        txn("t1", 0, Insert("stock", 1, 11)),
+        txn("t2", 0, Insert("stock", 2, 12)),
+        txn("t3", 2, Delete("stock", 1), outcome="unknown", ended=NEVER),
+        txn("t4", 2, Delete("stock", 2), outcome="unknown", ended=NEVER),
+        txn("r", 4, whole("stock", Row(2, 12, ""))),
+        txn("f", 6, whole("stock", Row(2, 12, "")), **FINAL),
+    ),
+    "an unknown insert of stock that did not happen": history(
+        txn("t1", 0, Insert("stock", 1, 11), outcome="unknown", ended=NEVER),
+        txn("r", 4, whole("stock")),
+        txn("f", 6, whole("stock"), **FINAL),
+    ),
+    "a run that was read at its end": history(
+        txn("t1", 0, Compact("bag")), read_at_end(), **RUN, never_ready=[]
     ),
 }

@@ -17,8 +17,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from tests.consistency.history import Txn
 from tests.consistency.judge.cells import Look, Overwrite
+from tests.consistency.judge.grounds import is_writer
 from tests.consistency.judge.values import Cell, Values, is_claim, own_values
-from tests.consistency.operations import BAG, CLAIMS, READS, REGISTERS, Claim, Insert
+from tests.consistency.operations import BAG, CLAIMS, REGISTERS, Claim, Insert
 
 EdgeKind: TypeAlias = Literal["ww", "wr", "rw", "so", "tk", "rt", "log"]
 
@@ -81,13 +82,16 @@ def register_edges(values: Values, found: Mapping[Cell, Sequence[Overwrite]]) ->
 
 
 def bag_edges(values: Values) -> Iterator[Edge]:
-    """Yield the edges of rows that are only inserted: who saw them, and who missed them."""
+    """Yield the edges of rows that are only inserted: which reads show and which miss them."""
     for seen in values.reads:
-        if seen.operation.table in (BAG, CLAIMS) and seen.operation.key is not None:
-            shown = {row.n for row in seen.rows}
-            yield from look_edges(
-                values, seen.txn, (seen.operation.table, seen.operation.key), shown
-            )
+        table, key = seen.operation.table, seen.operation.key
+        if table not in (BAG, CLAIMS):
+            continue
+        shown = {row.n for row in seen.rows}
+        cells = [cell for cell in values.by_cell if cell[0] == table and key in (None, cell[1])]
+        for cell in cells:
+            here = [value for value in values.by_cell[cell] if value in shown]
+            yield from look_edges(values, seen.txn, cell, set(here))
     for (table, value), written in values.writers.items():
         if table == CLAIMS and is_claim(written, value) and (table, value) in values.observed:
             yield from look_edges(values, written.txn, written.cell, set())
@@ -146,10 +150,6 @@ def log_edges(txns: Sequence[Txn]) -> Iterator[Edge]:
     )
     for one, other in pairwise(placed):
         yield Edge(one.id, other.id, "log", "", f"at {one.place} and {other.place}")
-
-
-def is_writer(txn: Txn) -> bool:
-    return any(not isinstance(operation, READS) for operation in txn.operations)
 
 
 def is_blind(txn: Txn, table: str) -> bool:

@@ -1,17 +1,25 @@
 """Judge a history: every check, each finding once, sorted by what the level forbids."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tests.consistency.history import History, Txn
-from tests.consistency.judge import cells, counting, cycles, dependencies, values
+from tests.consistency.judge import (
+    cells,
+    cycles,
+    dependencies,
+    feeds,
+    grounds,
+    stocks,
+    sums,
+    values,
+)
 from tests.consistency.judge.anomalies import Anomaly, Kind, Level, Verdict, sorted_by
 from tests.consistency.judge.dependencies import Edge
+from tests.consistency.judge.grounds import FINAL
 from tests.consistency.judge.values import Seen, Values
 from tests.consistency.operations import TABLES
-
-FINAL = "final"
-"""The session that reads every table once all others have ended."""
 
 
 def judge(history: History, level: Level, allowed: frozenset[Kind] = frozenset()) -> Verdict:
@@ -21,6 +29,7 @@ def judge(history: History, level: Level, allowed: frozenset[Kind] = frozenset()
 
 def anomalies(history: History) -> Iterator[Anomaly]:
     """Yield all that is wrong with a history, whatever its level."""
+    yield from grounds.run_anomalies(history)
     txns = without_cut(history)
     known = Values(txns)
     final = [seen for seen in known.reads if seen.txn.session == FINAL]
@@ -48,10 +57,11 @@ def row_anomalies(known: Values, final: Sequence[Seen]) -> Iterator[Anomaly]:
     yield from cells.order_anomalies(known, looks, orders)
     yield from cells.lost_updates(cells.overwrites(known))
     yield from cells.lost_writes(known, orders, final)
-    yield from counting.sum_anomalies(known)
-    yield from counting.balance_anomalies(known.txns, final)
-    yield from counting.stock_anomalies(known, final)
-    yield from counting.feed_anomalies(known.txns, final)
+    yield from cells.lost_claims(known, final)
+    yield from sums.sum_anomalies(known)
+    yield from sums.balance_anomalies(known.txns, final)
+    yield from stocks.stock_anomalies(known, final)
+    yield from feeds.feed_anomalies(known.txns, final)
 
 
 def edges_of(known: Values) -> Iterator[Edge]:
@@ -60,6 +70,8 @@ def edges_of(known: Values) -> Iterator[Edge]:
     yield from dependencies.list_edges(known, looks, cells.list_orders(looks))
     yield from dependencies.register_edges(known, cells.overwrites(known))
     yield from dependencies.bag_edges(known)
+    yield from stocks.stock_edges(known)
+    yield from stocks.twin_edges(known)
     counted = [txn for txn in known.txns if txn.id in known.counted]
     yield from dependencies.session_edges(counted)
     yield from dependencies.time_edges(counted)
@@ -77,17 +89,25 @@ def without_blind(known: Values, edges: Sequence[Edge], table: str) -> Sequence[
 
 
 def without_cut(history: History) -> Sequence[Txn]:
-    """Return the txns of a history, those as aborted that a log lost with its end.
+    """Return the txns of a history, as aborted those that a log lost with its end.
 
-    Each cut in the facts has the last place that was kept, its own place, and a time: reads without
-    a place that ended in it may have seen what was lost.
+    Each cut in the facts has the last place that was kept, how many were lost behind it, its own
+    place, and a time: reads without a place that ended in it may have seen what was lost. What was
+    acknowledged and never was in the log is not lost with its end.
     """
     txns = list(history.txns)
     for cut in history.facts.get("cuts", ()):
         for at, txn in enumerate(txns):
-            place = max(txn.place, txn.read_from)
-            is_doubtful = not place and cut["from"] <= txn.ended <= cut["to"]
-            is_lost = cut["kept"] < place < cut["cut"] or is_doubtful
-            if is_lost and txn.outcome == "committed":
+            if is_lost(txn, cut) and txn.outcome == "committed":
                 txns[at] = replace(txn, outcome="aborted", error="lost with the end of the log")
     return txns
+
+
+def is_lost(txn: Txn, cut: Mapping[str, Any]) -> bool:
+    """Tell whether a txn, or what it may have read, was lost with the end of a log."""
+    place = max(txn.place, txn.read_from)
+    if not place:
+        return bool(cut["from"] <= txn.ended <= cut["to"])
+    # A history from before `batches` was noted counts in `lost` batches, which hold some places.
+    behind = cut["kept"] + cut["lost"] + 1 if "batches" in cut else cut["cut"]
+    return bool(cut["kept"] < place < behind)

@@ -7,10 +7,12 @@ from tests.consistency.history import History
 from tests.consistency.judge.anomalies import Kind
 from tests.consistency.judge.planted_counts import PLANTED_COUNTS
 from tests.consistency.judge.planted_cycles import PLANTED_CYCLES
+from tests.consistency.judge.planted_orders import PLANTED_ORDERS
 from tests.consistency.judge.planted_rows import PLANTED_ROWS
 
 PLANTED: Final[Mapping[str, tuple[Kind, History]]] = {
     **PLANTED_CYCLES,
+    **PLANTED_ORDERS,
     **PLANTED_ROWS,
     **PLANTED_COUNTS,
 }

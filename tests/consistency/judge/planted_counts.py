@@ -5,8 +5,31 @@ from typing import Final
 
 from tests.consistency.history import History
 from tests.consistency.judge.anomalies import Kind
-from tests.consistency.judge.plants import CUT, FINAL, A, history, lists, moved, txn, whole
-from tests.consistency.operations import Add, Append, Change, Feed, Insert, ReadAt, Row, Transfer
+from tests.consistency.judge.plants import (
+    ABORTED,
+    CUT,
+    FINAL,
+    RUN,
+    A,
+    history,
+    lists,
+    moved,
+    read_at_end,
+    txn,
+    whole,
+)
+from tests.consistency.operations import (
+    Add,
+    Append,
+    Change,
+    Compact,
+    Feed,
+    Insert,
+    Read,
+    ReadAt,
+    Row,
+    Transfer,
+)
 
 PLANTED_COUNTS: Final[Mapping[str, tuple[Kind, History]]] = {
     "half of a transfer": (
@@ -63,5 +86,35 @@ PLANTED_COUNTS: Final[Mapping[str, tuple[Kind, History]]] = {
             txn("r", 5, lists(A, 1, 11), place=29),
             cuts=[CUT],
         ),
+    ),
+    "a commit that a cut of one place cannot have lost": (
+        "lost row",
+        history(
+            txn("t1", 0, Insert("bag", 1, 11), place=8),
+            txn("t2", 1, Insert("bag", 1, 12), place=10),
+            txn("f", 6, whole("bag"), **FINAL),
+            cuts=[CUT],
+        ),
+    ),
+    "a run that was not read at its end": (
+        "no final read",
+        history(txn("t1", 0, Insert("bag", 1, 11)), subject="ledger-sdk"),
+    ),
+    "a run of which one table was not read at its end": (
+        "no final read",
+        history(txn("t1", 0, Transfer("bank", 0, 1, 0)), txn("f", 6, whole("bag"), **FINAL), **RUN),
+    ),
+    "a run without a commit": (
+        "no commit",
+        history(
+            txn("r", 0, (Read("bag"), [])),
+            txn("t1", 2, Insert("bag", 1, 11), **ABORTED),
+            read_at_end(),
+            **RUN,
+        ),
+    ),
+    "a run without one of its clients": (
+        "client not ready",
+        history(txn("t1", 0, Compact("bag")), read_at_end(), **RUN, never_ready=["ready-10"]),
     ),
 }

@@ -148,4 +148,47 @@ PLANTED_ROWS: Final[Mapping[str, tuple[Kind, History]]] = {
         "own write not read",
         history(txn("t1", 0, Insert("bag", 1, 11), bag(1))),
     ),
+    "a claim that is gone and was never read": (
+        "lost row",
+        history(txn("t1", 0, Claim("claims", 1, 11)), txn("f", 4, whole("claims"), **FINAL)),
+    ),
+    "a claim that a later one replaced": (
+        "lost row",
+        history(
+            txn("t1", 0, Claim("claims", 1, 11)),
+            txn("t2", 2, Claim("claims", 1, 21)),
+            txn("f", 4, whole("claims", Row(1, 21, "")), **FINAL),
+        ),
+    ),
+    "a blind insert that is gone": (
+        "lost row",
+        history(txn("t1", 0, Insert("bag", 1, 11)), txn("f", 4, whole("bag"), **FINAL)),
+    ),
+    "a key of a merge that is gone": (
+        "lost write",
+        history(
+            txn("t1", 0, Upsert("keyed", 1, 11)),
+            txn("r", 2, (Read("keyed", 1), [Row(1, 0, "11")])),
+            txn("f", 4, whole("keyed"), **FINAL),
+        ),
+    ),
+    "a claimed key twice": (
+        "doubled key",
+        history(
+            txn("t1", 0, Claim("claims", 1, 11), **AT_ONCE),
+            txn("t2", 0, Claim("claims", 1, 21), **AT_ONCE),
+            txn("r", 10, (Read("claims", 1), [Row(1, 11, ""), Row(1, 21, "")])),
+        ),
+    ),
+    "an account twice": (
+        "doubled row",
+        history(txn("r", 0, (Read("bank", 1), [Row(1, 100, ""), Row(1, 100, "")]))),
+    ),
+    "a row of stock twice": (
+        "doubled row",
+        history(
+            txn("t1", 0, Insert("stock", 1, 11)),
+            txn("r", 2, (Read("stock", 1), [Row(1, 11, ""), Row(1, 11, "")])),
+        ),
+    ),
 }

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tests.consistency.history import History, Txn
-from tests.consistency.operations import ACCOUNTS, BALANCE, Operation, Read, Row
+from tests.consistency.operations import ACCOUNTS, BALANCE, TABLES, Operation, Read, Row, first_rows
 
 Step = Operation | tuple[Operation, Sequence[Any]]
 A, B = "lists_a", "lists_b"
@@ -52,5 +52,11 @@ def moved(table: str, *amounts: int) -> tuple[Operation, Sequence[Row]]:
 STALE = {"is_fresh": False}
 AT_ONCE: Final[Mapping[str, Any]] = {"begun": 0, "ended": 9}
 FINAL: Final[Mapping[str, Any]] = {"session": "final"}
-CUT: Final = {"kept": 7, "cut": 20, "from": 1, "to": 3}
+CUT: Final = {"kept": 7, "cut": 20, "from": 1, "to": 3, "lost": 2, "batches": 1}
+RUN: Final[Mapping[str, Any]] = {"subject": "ledger-sdk", "is_read_at_end": True}
 ABORTED: Final[Mapping[str, Any]] = {"outcome": "aborted"}
+
+
+def read_at_end(at: float = 90) -> Txn:
+    """Return a read of all tables that finds the first rows of each."""
+    return txn("final", at, *(whole(table, *first_rows(table)) for table in TABLES), **FINAL)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.consistency.history import Txn, read_history, write_history
-from tests.consistency.judge.anomalies import ALLOWED, LEVELS, MEANINGS, Kind
+from tests.consistency.judge.anomalies import ALLOWED, LEVELS, MEANINGS, SKEWS, Kind
 from tests.consistency.judge.clean import CLEAN
 from tests.consistency.judge.judging import anomalies, judge
 from tests.consistency.judge.mutants import MUTANTS, broken, told_by
@@ -53,6 +53,23 @@ def test_the_honest_judge_is_no_mutant() -> None:
 def test_a_level_forbids_what_it_says(name: str, forbidding: set[str]) -> None:
     history = PLANTED[name][1]
     assert {level for level in LEVELS if judge(history, level).forbidden} == forbidding
+
+
+@pytest.mark.parametrize(
+    ("name", "is_let_pass"),
+    [
+        ("write skew over two tables", True),
+        ("write skew that time closes", True),
+        ("write skew in one table", False),
+        ("two claims that both found no row", False),
+        ("a long fork over two tables", False),
+    ],
+)
+def test_a_door_that_tells_no_reads_is_let_skews_over_several_tables_pass(
+    name: str, *, is_let_pass: bool
+) -> None:
+    verdict = judge(PLANTED[name][1], "serializable", SKEWS)
+    assert (not verdict.forbidden) is is_let_pass
 
 
 def test_no_level_allows_what_a_stronger_one_forbids_less() -> None:
