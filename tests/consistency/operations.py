@@ -122,9 +122,10 @@ class ReadAt:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Read all changes of a table from its beginning."""
+    """Read the changes of a table behind a place of it, 0 for all of them."""
 
     table: str
+    after: int = 0
 
 
 Operation: TypeAlias = (
@@ -168,6 +169,7 @@ BAG: Final = "bag"
 STOCK: Final = "stock"
 BANK: Final = "bank"
 VAULTS: Final = ("vault_a", "vault_b")
+FED: Final = (STOCK, BANK, KEYED)
 TABLES: Final = (*LISTS, KEYED, REGISTERS, CLAIMS, BAG, STOCK, BANK, *VAULTS)
 
 LIST_KEYS: Final = 64

@@ -46,7 +46,7 @@ class Look(NamedTuple):
 
 def key_anomalies(values: Values) -> Iterator[Anomaly]:
     """Yield keys and rows that a read showed twice, and first rows that it missed."""
-    for seen in values.reads:
+    for seen in values.all_reads:
         table = seen.operation.table
         if table in ONE_ROW_A_KEY:
             times = Counter(row.k for row in seen.rows)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tests.consistency.history import NEVER, History
+from tests.consistency.judge.clean_counts import CLEAN_COUNTS
 from tests.consistency.judge.plants import (
     AT_ONCE,
     CUT,
@@ -36,6 +37,7 @@ from tests.consistency.operations import (
 )
 
 CLEAN: Final[Mapping[str, History]] = {
+    **CLEAN_COUNTS,
     "one after the other": history(
         txn("t1", 0, lists(A, 1), Append(A, 1, 11), lists(A, 1, 11), place=5),
         txn("t2", 2, lists(A, 1, 11), Append(A, 1, 12), Append(A, 1, 13), place=6),

@@ -1,92 +1,144 @@
-"""Feeds: the changes of a table, and its rows at places of the past, add up."""
+"""Feeds: each change of a table is what the txn at its place did, and all of them are there.
+
+Feeds of one table say the same of one place. They leave out no place between the first and the last
+that they say, and at the end no acknowledged commit.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from tests.consistency.history import Txn
 from tests.consistency.judge.anomalies import Anomaly
-from tests.consistency.judge.values import Seen
-from tests.consistency.operations import Change, Feed, Read, ReadAt, Row
+from tests.consistency.judge.changes import divided, is_change_sure, net, wrong_change
+from tests.consistency.judge.grounds import FINAL
+from tests.consistency.judge.values import Past, Values, pasts_of
+from tests.consistency.operations import Change, Feed, Read, Row
 
 
-def feed_anomalies(txns: Sequence[Txn], final: Sequence[Seen]) -> Iterator[Anomaly]:
-    """Yield changes that do not add up: to each other, to reads of the past, and to the end."""
-    feeds: dict[str, list[tuple[Txn, Sequence[Change]]]] = defaultdict(list)
-    for txn in txns:
-        for operation, found in zip(txn.operations, txn.results, strict=False):
-            if isinstance(operation, Feed) and txn.outcome == "committed" and found is not None:
-                feeds[operation.table].append((txn, found))  # type: ignore[arg-type]
-    for table, read in feeds.items():
-        longest = max((changes for _, changes in read), key=len)
-        for txn, changes in read:
-            if changes != longest[: len(changes)]:
-                yield Anomaly("feed broken", f"{table}: earlier changes are others now", [txn.id])
-        yield from changes_anomalies(table, longest)
-        states = folded(longest)
-        at_end = [seen for seen in final if seen.operation == Read(table)]
-        for seen in at_end:
-            if states and Counter(seen.rows) != states[-1][1]:
-                what = f"{table}: its changes add up to other rows than it has"
-                yield Anomaly("feed broken", what, [seen.txn.id])
-        yield from past_anomalies(txns, table, states)
+class Fed(NamedTuple):
+    """A feed that was read: behind which place, what it gave, up to where it must reach."""
+
+    txn: Txn
+    after: int
+    changes: Sequence[Change]
+    upto: float
 
 
-def changes_anomalies(table: str, changes: Sequence[Change]) -> Iterator[Anomaly]:
-    """Yield changes that remove rows that are not there, or do not rise."""
+def feed_anomalies(values: Values) -> Iterator[Anomaly]:
+    """Yield what is wrong with the feeds of a history, and with rows that they do not explain."""
+    for table, feeds in feeds_of(values).items():
+        known: dict[int, Change] = {}
+        for feed in feeds:
+            yield from wrong_order(table, feed)
+            yield from differences(table, feed, known)
+        yield from left_out(values, table, feeds, known)
+        for place, change in sorted(known.items()):
+            what = wrong_change(values, table, change)
+            if what:
+                yield Anomaly("feed broken", f"{table} at {place}: {what}", [])
+        for what in divided(values, table, list(known.values())):
+            yield Anomaly("feed broken", f"{table}: {what}", [])
+        whole = [feed for feed in feeds if not feed.after]
+        if whole:
+            yield from unexplained_rows(values, table, max(whole, key=lambda feed: feed.upto))
+
+
+def feeds_of(values: Values) -> Mapping[str, Sequence[Fed]]:
+    """Return the feeds that were read of each table."""
+    found: dict[str, list[Fed]] = defaultdict(list)
+    for txn in values.txns:
+        for operation, result in zip(txn.operations, txn.results, strict=False):
+            if not isinstance(operation, Feed) or result is None:
+                continue
+            if txn.outcome == "committed":
+                changes: Sequence[Change] = result  # type: ignore[assignment]
+                upto = bound(values, txn, changes)
+                found[operation.table].append(Fed(txn, operation.after, changes, upto))
+    return found
+
+
+def bound(values: Values, txn: Txn, changes: Sequence[Change]) -> float:
+    """Return up to which place a feed must leave nothing out."""
+    if txn.session == FINAL:
+        return float("inf")
+    own = [
+        each.place
+        for each in values.txns
+        if each.session == txn.session and each.outcome == "committed" and each.ended <= txn.begun
+    ]
+    last = changes[-1].place if changes else 0
+    return max(last, values.places.get(txn.after, 0), *own, 0)
+
+
+def wrong_order(table: str, feed: Fed) -> Iterator[Anomaly]:
+    """Yield changes that do not rise, and whole feeds that remove rows that are not there."""
     rows: Counter[Row] = Counter()
-    last = -1
-    for change in changes:
+    last = feed.after
+    for change in feed.changes:
         if change.place <= last:
-            yield Anomaly("feed broken", f"{table}: {change.place} after {last}", [])
+            what = f"{table}: {change.place} after {last}"
+            yield Anomaly("feed broken", what, [feed.txn.id])
         last = change.place
         rows.update(change.added)
         rows.subtract(change.removed)
         wrong = [row for row, count in rows.items() if count < 0]
-        if wrong:
+        if wrong and not feed.after:
             what = f"{table} at {change.place}: {wrong[0]} goes and was not there"
-            yield Anomaly("feed broken", what, [])
+            yield Anomaly("feed broken", what, [feed.txn.id])
             rows = +rows
 
 
-def folded(changes: Sequence[Change]) -> Sequence[tuple[int, Counter[Row]]]:
-    """Return the rows of a table behind each change."""
-    states: list[tuple[int, Counter[Row]]] = []
-    rows: Counter[Row] = Counter()
-    for change in changes:
-        rows = +Counter(rows)
-        rows.update(change.added)
-        rows.subtract(change.removed)
-        states.append((change.place, +Counter(rows)))
-    return states
+def differences(table: str, feed: Fed, known: dict[int, Change]) -> Iterator[Anomaly]:
+    """Yield changes that another feed has otherwise; note those that are new."""
+    for change in feed.changes:
+        other = known.setdefault(change.place, change)
+        if sorted_net(other) != sorted_net(change):
+            what = f"{table}: the change at {change.place} is another one now"
+            yield Anomaly("feed broken", what, [feed.txn.id])
 
 
-def past_anomalies(
-    txns: Sequence[Txn], table: str, states: Sequence[tuple[int, Counter[Row]]]
+def sorted_net(change: Change) -> Sequence[Sequence[Row]]:
+    return [sorted(rows) for rows in net(change)]
+
+
+def left_out(
+    values: Values, table: str, feeds: Sequence[Fed], known: Mapping[int, Change]
 ) -> Iterator[Anomaly]:
-    """Yield reads at a place that give other rows than the changes up to that place."""
-    for txn in txns:
-        if txn.outcome != "committed":
+    """Yield changes that a feed must have and has not."""
+    sure = {txn.place: txn.id for txn in values.txns if is_change_sure(values, txn, table)}
+    others = {place: "another feed" for place, change in known.items() if any(net(change))}
+    for feed in feeds:
+        has = {change.place for change in feed.changes}
+        for place, source in sorted({**others, **sure}.items()):
+            if feed.after < place <= feed.upto and place not in has:
+                what = f"{table}: the feed lacks the change at {place} of {source}"
+                yield Anomaly("feed broken", what, [feed.txn.id])
+
+
+def unexplained_rows(values: Values, table: str, feed: Fed) -> Iterator[Anomaly]:
+    """Yield reads of a table that show other rows than the changes up to their place."""
+    for past in pasts_or_end(values, table):
+        place = past.place or feed.upto
+        if place > feed.upto:
             continue
-        changed = False
-        for operation, rows in zip(txn.operations, txn.results, strict=False):
-            place = at_place(operation, table, txn, changed=changed)
-            if place and states and place <= states[-1][0]:
-                behind = [rows_then for then, rows_then in states if then <= place]
-                wanted = behind[-1] if behind else Counter()
-                key = operation.key if isinstance(operation, Read) else None
-                shown = Counter(rows or ())
-                if shown != Counter({r: n for r, n in wanted.items() if key in (None, r.k)}):
-                    what = f"{table} at {place} shows other rows than its changes"
-                    yield Anomaly("past changed", what, [txn.id])
-            changed = changed or (operation.table == table and not isinstance(operation, Read))
+        rows: Counter[Row] = Counter()
+        for change in feed.changes:
+            if change.place <= place:
+                rows.update(change.added)
+                rows.subtract(change.removed)
+        key = past.seen.operation.key
+        wanted = {row: count for row, count in rows.items() if count and key in (None, row.k)}
+        if Counter(past.seen.rows) != wanted:
+            kind = "past changed" if past.place else "feed broken"
+            what = f"{table} at {past.place or 'the end'} has other rows than its changes"
+            yield Anomaly(kind, what, [past.seen.txn.id, feed.txn.id])  # type: ignore[arg-type]
 
 
-def at_place(operation: object, table: str, txn: Txn, *, changed: bool) -> int:
-    """Return at which place an operation read a table, 0 if it did not or nothing tells it."""
-    match operation:
-        case ReadAt(name, place) if name == table:
-            return place
-        case Read(name, _) if name == table and not changed:
-            return txn.read_from
-        case _:
-            return 0
+def pasts_or_end(values: Values, table: str) -> Iterator[Past]:
+    """Yield the reads of a table whose place is known, and those at the end."""
+    yield from (past for past in values.pasts if past.seen.operation.table == table)
+    for seen in values.reads:
+        is_end = seen.txn.session == FINAL and seen.operation == Read(table)
+        if is_end and not any(pasts_of(seen.txn)):
+            yield Past(seen, 0, is_asked=False)

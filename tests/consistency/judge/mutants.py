@@ -8,12 +8,14 @@ from tests.consistency.history import History, Txn
 from tests.consistency.judge import (
     anomalies,
     cells,
+    changes,
     cycles,
     dependencies,
     feeds,
     graphs,
     grounds,
     judging,
+    pasts,
     stocks,
     sums,
     values,
@@ -87,8 +89,18 @@ LEFT_OUT: Final = (
     (stocks, "returned_rows"),
     (stocks, "replaced_twice"),
     (feeds, "feed_anomalies"),
-    (feeds, "changes_anomalies"),
-    (feeds, "past_anomalies"),
+    (feeds, "wrong_order"),
+    (feeds, "differences"),
+    (feeds, "left_out"),
+    (feeds, "unexplained_rows"),
+    (changes, "divided"),
+    (changes, "misplaced"),
+    (changes, "wrong_rows"),
+    (changes, "wrong_moves"),
+    (pasts, "past_anomalies"),
+    (pasts, "wrong_registers"),
+    (pasts, "wrong_values"),
+    (pasts, "two_pasts"),
     (dependencies, "list_edges"),
     (dependencies, "bag_edges"),
     (dependencies, "session_edges"),
@@ -134,8 +146,8 @@ MUTANTS: Final[Sequence[Mutant]] = (
 
 
 MODULES: Final = (
-    *(anomalies, cells, cycles, dependencies, feeds, graphs, grounds, judging),
-    *(stocks, sums, values),
+    *(anomalies, cells, changes, cycles, dependencies, feeds, graphs, grounds),
+    *(judging, pasts, stocks, sums, values),
 )
 
 

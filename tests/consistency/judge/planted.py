@@ -7,7 +7,9 @@ from tests.consistency.history import History
 from tests.consistency.judge.anomalies import Kind
 from tests.consistency.judge.planted_counts import PLANTED_COUNTS
 from tests.consistency.judge.planted_cycles import PLANTED_CYCLES
+from tests.consistency.judge.planted_feeds import PLANTED_FEEDS
 from tests.consistency.judge.planted_orders import PLANTED_ORDERS
+from tests.consistency.judge.planted_reads import PLANTED_READS
 from tests.consistency.judge.planted_rows import PLANTED_ROWS
 
 PLANTED: Final[Mapping[str, tuple[Kind, History]]] = {
@@ -15,6 +17,8 @@ PLANTED: Final[Mapping[str, tuple[Kind, History]]] = {
     **PLANTED_ORDERS,
     **PLANTED_ROWS,
     **PLANTED_COUNTS,
+    **PLANTED_FEEDS,
+    **PLANTED_READS,
 }
 
 # Planted histories that show what some level allows, and nothing beside it.

@@ -43,10 +43,21 @@ def history(*txns: Txn, **facts: Any) -> History:
     return History(sorted(txns, key=lambda each: each.begun), facts)
 
 
+def accounts(*amounts: int) -> Sequence[Row]:
+    """Return all accounts, the first ones changed by amounts."""
+    rows = [row._replace(n=row.n + more) for row, more in zip(ALL_EMPTY, amounts, strict=False)]
+    return [*rows, *ALL_EMPTY[len(rows) :]]
+
+
 def moved(table: str, *amounts: int) -> tuple[Operation, Sequence[Row]]:
     """Return a read of all accounts, the first ones changed by amounts."""
-    rows = [row._replace(n=row.n + more) for row, more in zip(ALL_EMPTY, amounts, strict=False)]
-    return Read(table), [*rows, *ALL_EMPTY[len(rows) :]]
+    return Read(table), accounts(*amounts)
+
+
+def registers(first: int) -> Sequence[Row]:
+    """Return all registers, of which number one has a value."""
+    rows = first_rows("registers")
+    return [row._replace(n=first) if row.k == 1 else row for row in rows]
 
 
 STALE = {"is_fresh": False}

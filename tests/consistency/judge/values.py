@@ -15,12 +15,14 @@ from tests.consistency.operations import (
     CLAIMS,
     KEYED,
     LISTS,
+    READS,
     REGISTERS,
     Append,
     Claim,
     Insert,
     Operation,
     Read,
+    ReadAt,
     Row,
     Upsert,
     Write,
@@ -47,6 +49,14 @@ class Seen(NamedTuple):
     at: int
     operation: Read
     rows: Sequence[Row]
+
+
+class Past(NamedTuple):
+    """A read of a table as it was at a place; `is_asked` where the read named the place."""
+
+    seen: Seen
+    place: int
+    is_asked: bool
 
 
 def values_of(table: str, row: Row) -> Sequence[int]:
@@ -80,11 +90,28 @@ class Values:
         return [seen for txn in self.txns if txn.outcome == "committed" for seen in reads_of(txn)]
 
     @cached_property
+    def pasts(self) -> Sequence["Past"]:
+        """Every read whose place is known: of the past, and of txns that tell their snapshot."""
+        done = [txn for txn in self.txns if txn.outcome == "committed"]
+        return [past for txn in done for past in pasts_of(txn)]
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each txn, 0 where it is not known."""
+        return {txn.id: txn.place for txn in self.txns}
+
+    @cached_property
+    def all_reads(self) -> Sequence[Seen]:
+        """The reads, and those of the past."""
+        asked = [past.seen for past in self.pasts if past.is_asked]
+        return [*self.reads, *asked]
+
+    @cached_property
     def observed(self) -> frozenset[tuple[str, int]]:
         """All values that a committed txn has read, or that one of its reads shows as its own."""
         return frozenset(
             (seen.operation.table, value)
-            for seen in self.reads
+            for seen in self.all_reads
             for row in seen.rows
             for value in values_of(seen.operation.table, row)
         )
@@ -130,6 +157,22 @@ def reads_of(txn: Txn) -> Iterator[Seen]:
             yield Seen(txn, at, operation, rows)  # type: ignore[arg-type]
 
 
+def pasts_of(txn: Txn) -> Iterator[Past]:
+    """Yield the reads of a txn at places, those at its snapshot as far as it changed nothing."""
+    for at, (operation, rows) in enumerate(zip(txn.operations, txn.results, strict=False)):
+        before = txn.operations[:at]
+        is_changed = any(
+            step.table == operation.table and not isinstance(step, READS) for step in before
+        )
+        if rows is None or not isinstance(operation, Read | ReadAt):
+            continue
+        if isinstance(operation, ReadAt):
+            seen = Seen(txn, at, Read(operation.table), rows)  # type: ignore[arg-type]
+            yield Past(seen, operation.place, is_asked=True)
+        elif txn.read_from and not is_changed:
+            yield Past(Seen(txn, at, operation, rows), txn.read_from, is_asked=False)  # type: ignore[arg-type]
+
+
 def own_values(seen: Seen, cell: Cell) -> Sequence[int]:
     """Return what the reading txn itself wrote to a cell before the read, in order."""
     return [
@@ -141,7 +184,7 @@ def own_values(seen: Seen, cell: Cell) -> Sequence[int]:
 
 def bad_values(values: Values) -> Iterator[Anomaly]:
     """Yield reads of what was aborted, is intermediate, came twice, or was never written."""
-    for seen in values.reads:
+    for seen in values.all_reads:
         table = seen.operation.table
         if table not in VALUED:
             continue
