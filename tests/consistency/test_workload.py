@@ -1,8 +1,9 @@
 """Clients ask what their seed says, and no value twice."""
 
+from collections import Counter
 from itertools import islice
 
-from tests.consistency.operations import Append, Operation, from_json, to_json
+from tests.consistency.operations import Append, Feed, Insert, Operation, Read, from_json, to_json
 from tests.consistency.workload import SEVERAL_TABLES, TRANSACTIONS, Plan, Workload
 
 
@@ -42,3 +43,32 @@ def test_what_a_system_lacks_is_not_asked() -> None:
 def test_an_operation_is_read_from_json_as_it_was() -> None:
     found = operations(plans(7))
     assert [from_json(to_json(step)) for step in found] == found
+
+
+def test_clients_often_read_what_another_one_writes_and_write_what_it_reads() -> None:
+    """Each pair of places is met from both sides, so two such txns at once are write skew."""
+    met = Counter(
+        (read.table, written.table)
+        for client in (0, 10)
+        for plan in plans(7, client=client)
+        for read, written in [plan.operations] * (len(plan.operations) == 2)
+        if isinstance(read, Read) and isinstance(written, Insert | Append)
+    )
+    for pair in (("lists_a", "lists_b"), ("bag", "stock")):
+        assert min(met[pair], met[pair[::-1]]) >= 5
+    assert met["bag", "bag"] >= 10
+
+
+def test_a_feed_begins_anew_or_goes_on_from_a_place_of_its_table() -> None:
+    workload = Workload(7, 0, 0, frozenset())
+    for table in ("stock", "bank", "keyed"):
+        workload.note_place(table, len(table))
+    feeds = [
+        step
+        for plan in islice(iter(workload.next, None), 2000)
+        for step in plan.operations
+        if isinstance(step, Feed)
+    ]
+    assert {(feed.table, feed.after) for feed in feeds} == {
+        (table, after) for table in ("stock", "bank", "keyed") for after in (0, len(table))
+    }

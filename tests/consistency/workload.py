@@ -14,6 +14,7 @@ from tests.consistency.operations import (
     BAG,
     BANK,
     CLAIMS,
+    FED,
     KEYED,
     LIST_KEYS,
     LISTS,
@@ -43,6 +44,8 @@ TOKENS: Final = "tokens"
 HOT_KEYS: Final = 3
 STEP: Final = 25
 PLACES_MAX: Final = 50
+# Keys of rows that no other txn of the workload asks for.
+SKEWED: Final = 900_000
 PER_LIFE: Final = 1_000_000
 
 
@@ -84,6 +87,7 @@ class Workload:
             (self._register, 12, ("Write", txn)),
             (self._insert, 8, ()),
             (self._skewed_inserts, 9, (txn,)),
+            (self._skew, 30, ("Append", txn)),
             (self._transfer, 8, ("Transfer",)),
             (self._vaults, 6, ("Add", txn, both)),
             (self._sums, 6, (txn, both)),
@@ -91,7 +95,7 @@ class Workload:
             (self._replace, 6, ("Delete", txn)),
             (self._compact, 5, ("Compact",)),
             (self._past, 3, ("ReadAt",)),
-            (self._feed, 1, ("Feed",)),
+            (self._feed, 3, ("Feed",)),
         )
 
     def next(self) -> Plan:
@@ -164,6 +168,16 @@ class Workload:
             steps = [Insert(BAG, one, self._value()), Insert(BAG, other, self._value())]
         return Plan(steps, is_txn=True)
 
+    def _skew(self) -> Plan:
+        """Read one of two places and write the other one: the same two for all clients."""
+        bags, lists = ((BAG, SKEWED), (BAG, SKEWED + 1)), [(name, LIST_KEYS - 1) for name in LISTS]
+        pairs: list[Sequence[tuple[str, int]]] = [bags]
+        if SEVERAL_TABLES not in self._lacks:
+            pairs += [lists, ((BAG, SKEWED), (STOCK, SKEWED))]
+        read, written = self._chance.sample(self._chance.choice(pairs), 2)
+        write = Append if written[0] in LISTS else Insert
+        return Plan((Read(*read), write(*written, self._value())), is_txn=True)
+
     def _transfer(self) -> Plan:
         source, target = self._chance.sample(range(ACCOUNTS), 2)
         return alone(Transfer(BANK, source, target, self._chance.randint(1, 9)))
@@ -196,7 +210,10 @@ class Workload:
         return alone(ReadAt(*self._chance.choice(self._places)))
 
     def _feed(self) -> Plan:
-        return alone(Feed(STOCK))
+        table = self._chance.choice(FED)
+        places = [place for name, place in self._places if name == table]
+        goes_on = bool(places) and self._chance.random() < 0.5
+        return alone(Feed(table, self._chance.choice(places) if goes_on else 0))
 
 
 def alone(operation: Operation) -> Plan:
