@@ -28,7 +28,7 @@ class Txn:
         operations: what it asked, in order, as far as it came.
         results: the rows that each got, None for one that reads nothing.
         begun: before it opened; `ended` after its outcome was known.
-        place: where it was committed, as its system counts; 0 if that is not told.
+        place: where it was committed, as its system counts all tables; 0 if that is not told.
         read_from: the place of its snapshot, 0 if that is not told.
         after: the txn whose token it waited for, "" for none.
         is_fresh: whether its snapshot must hold all that was acknowledged before it began.
@@ -50,7 +50,11 @@ class Txn:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Txns in the order in which they began; `cuts` are places from which a log lost its end."""
+    """Txns in the order in which they began, and the facts of the run, {} for none.
+
+    A cut in `cuts` has `kept` (the last place that its log kept), `lost` (how many places behind it
+    were lost), `batches` (how many batches), `cut` (its own place), `from` and `to` (its time).
+    """
 
     txns: Sequence[Txn]
     facts: Mapping[str, Any] = field(default_factory=dict)

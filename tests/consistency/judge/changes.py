@@ -63,7 +63,7 @@ def came(table: str, change: Change) -> Counter[int]:
 
 
 def wrong_change(values: Values, table: str, change: Change) -> str:
-    """Return what is wrong with a change, "" if nothing is."""
+    """Return why no txn that can stand at its place did this, "" if one did."""
     gained, gone = net(change)
     here = [txn for txn in values.txns if txn.place == change.place and txn.outcome == "committed"]
     if not here and not gone and sorted(gained) == sorted(first_rows(table)):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tests.consistency.history import NEVER, History
+from tests.consistency.history import NEVER, History, Txn
 from tests.consistency.judge.clean_counts import CLEAN_COUNTS
 from tests.consistency.judge.plants import (
     AT_ONCE,
@@ -18,6 +18,7 @@ from tests.consistency.judge.plants import (
     moved,
     read_at_end,
     register,
+    registers,
     txn,
     whole,
 )
@@ -29,6 +30,7 @@ from tests.consistency.operations import (
     Delete,
     Feed,
     Insert,
+    Read,
     ReadAt,
     Row,
     Transfer,
@@ -175,5 +177,27 @@ CLEAN: Final[Mapping[str, History]] = {
     ),
     "a run that was read at its end": history(
         txn("t1", 0, Compact("bag")), read_at_end(), **RUN, never_ready=[]
+    ),
+    "a row of another key than the one that was read": history(
+        txn("t1", 0, Insert("stock", 1, 11)), txn("r", 2, (Read("stock", 2), []))
+    ),
+    "a txn that reads between its own writes": history(
+        txn("t1", 0, Append(A, 1, 11), lists(A, 1, 11), Append(A, 1, 12)),
+        txn("r", 2, lists(A, 1, 11, 12)),
+    ),
+    "an aborted claim": history(
+        txn("t1", 0, Claim("claims", 1, 11), outcome="aborted"),
+        txn("f", 4, whole("claims"), **FINAL),
+    ),
+    "registers behind a write of a killed client, which left no read": history(
+        txn("t1", 0, register(1, 0), Write("registers", 1, 11)),
+        Txn("t2", "s", (Read("registers", 1), Write("registers", 1, 12)), begun=2),
+        txn("t3", 4, register(1, 12), Write("registers", 1, 13)),
+        txn("f", 6, (Read("registers"), registers(13)), **FINAL),
+    ),
+    "a cut that counts what it lost in batches": history(
+        txn("t1", 0, Insert("bag", 1, 11), place=12),
+        txn("f", 6, whole("bag"), **FINAL),
+        cuts=[{"kept": 7, "cut": 20, "from": 1, "to": 3, "lost": 1}],
     ),
 }

@@ -1,7 +1,9 @@
 """Mutants of the judge: one check off or altered. Some planted history must tell each of them."""
 
+import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, Final
 
 from tests.consistency.history import History, Txn
@@ -22,6 +24,7 @@ from tests.consistency.judge import (
 )
 from tests.consistency.judge.clean import CLEAN
 from tests.consistency.judge.dependencies import Edge
+from tests.consistency.judge.mutant_lines import LINES
 from tests.consistency.judge.planted import NO_MORE, PLANTED
 from tests.isolation.mutants import Mutant, Swap
 from tests.isolation.mutants import broken as swapped
@@ -64,6 +67,19 @@ def backwards(kind: str) -> Any:
         return HONEST_GRAPH(turned, kinds)
 
     return graph_of
+
+
+def with_line(owner: ModuleType, name: str, line: str, instead: str) -> Mutant:
+    """Return the mutant whose function has another line."""
+    source = inspect.getsource(getattr(owner, name))
+    if line not in source:
+        message = f"{owner.__name__}.{name} must have the line {line!r}"
+        raise ValueError(message)
+    names = dict(vars(owner))
+    exec(source.replace(line, instead), names)  # noqa: S102 - the judge's own text
+    return Mutant(
+        f"{name} with {instead or 'nothing'!r} for {line!r}", [Swap(owner, name, names[name])]
+    )
 
 
 HONEST_GRAPH: Final = graphs.graph_of
@@ -142,6 +158,7 @@ ALTERED: Final = (
 MUTANTS: Final[Sequence[Mutant]] = (
     *(Mutant(f"no {name}", [Swap(owner, name, nothing)]) for owner, name in LEFT_OUT),
     *ALTERED,
+    *(with_line(*line) for line in LINES),
 )
 
 
@@ -164,11 +181,10 @@ def broken(mutant: Mutant) -> Iterator[None]:
         yield
 
 
-def told_by() -> Sequence[str]:
-    """Return the histories that the judge in use gets wrong: an anomaly missed, or one too many."""
-    wrong = [name for name, found in CLEAN.items() if list(judging.anomalies(found))]
+def told_by() -> Iterator[str]:
+    """Yield the histories that the judge in use gets wrong: an anomaly missed, or one too many."""
     for name, (kind, found) in PLANTED.items():
         kinds = {anomaly.kind for anomaly in judging.anomalies(found)}
         if kind not in kinds or kinds - NO_MORE.get(name, kinds):
-            wrong.append(name)
-    return wrong
+            yield name
+    yield from (name for name, found in CLEAN.items() if any(judging.anomalies(found)))

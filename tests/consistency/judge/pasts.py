@@ -47,7 +47,7 @@ def wrong_values(
     shown = {value for row in seen.rows for value in values_of(table, row)}
     for value, written in placed[table]:
         key, at = written.cell[1], written.txn.place
-        if asked not in (None, key) or written.txn is seen.txn:
+        if asked not in (None, key):
             continue
         taking = deletes.get(key, ()) if table == STOCK else ()
         what = ""
@@ -77,9 +77,7 @@ def wrong_registers(past: Past, placed: Sequence[tuple[int, Written]]) -> Iterat
     """Yield registers that a read at a place shows before or behind their last write there."""
     seen, place = past.seen, past.place
     for row in seen.rows:
-        writes = [
-            (each.txn.place, n) for n, each in placed if each.cell[1] == row.k and each.is_last
-        ]
+        writes = [(each.txn.place, n) for n, each in placed if each.cell[1] == row.k]
         at = {value: where for where, value in writes}.get(row.n, 0)
         last = max((where for where, _ in writes if where <= place), default=0)
         is_known = at or row.n == 0

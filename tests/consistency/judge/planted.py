@@ -25,6 +25,10 @@ PLANTED: Final[Mapping[str, tuple[Kind, History]]] = {
 NO_MORE: Final[Mapping[str, frozenset[Kind]]] = {
     "write skew over two tables": frozenset({"G2-item"}),
     "write skew in one table": frozenset({"G2-item", "G2-table"}),
+    "writes over each other": frozenset({"G0"}),
+    "reads of each other": frozenset({"G1c"}),
+    "half of a txn over two tables": frozenset({"G-single"}),
+    "a blind insert between a read and its txn's commit": frozenset({"G2-item"}),
     "write skew that a session closes": frozenset({"G2-item-process"}),
     "write skew that time closes": frozenset({"G2-item-realtime"}),
     "two claims that both found no row": frozenset({"G2-item", "G2-table", "doubled key"}),

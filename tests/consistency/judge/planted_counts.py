@@ -117,4 +117,24 @@ PLANTED_COUNTS: Final[Mapping[str, tuple[Kind, History]]] = {
         "client not ready",
         history(txn("t1", 0, Compact("bag")), read_at_end(), **RUN, never_ready=["ready-10"]),
     ),
+    "a commit that was kept before a cut and is gone": (
+        "lost row",
+        history(
+            txn("t1", 0, Insert("bag", 1, 11), place=7),
+            txn("f", 6, whole("bag"), **FINAL),
+            cuts=[CUT],
+        ),
+    ),
+    "a past that still shows what a log lost": (
+        "G1a",
+        history(
+            txn("t1", 0, Insert("bag", 1, 11), place=8),
+            txn("r", 6, (ReadAt("bag", 8), [Row(1, 11, "")])),
+            cuts=[CUT],
+        ),
+    ),
+    "a run whose feeds were not read at its end": (
+        "no final read",
+        history(txn("t1", 0, Compact("bag")), read_at_end(), **{**RUN, "is_read_at_end": False}),
+    ),
 }

@@ -91,4 +91,13 @@ PLANTED_CYCLES: Final[Mapping[str, tuple[Kind, History]]] = {
             txn("e", 10, lists(A, 1, 12)),
         ),
     ),
+    "a blind insert between a read and its txn's commit": (
+        "G2-item",
+        history(
+            txn("t1", 0, bag(1), Insert("bag", 2, 31), **AT_ONCE),
+            txn("t2", 0, Insert("bag", 1, 32), **AT_ONCE),
+            txn("r1", 0, bag(1, 32), bag(2), **AT_ONCE),
+            txn("r2", 10, bag(2, 31)),
+        ),
+    ),
 }

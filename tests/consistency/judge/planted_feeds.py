@@ -172,4 +172,34 @@ PLANTED_FEEDS: Final[Mapping[str, tuple[Kind, History]]] = {
             txn("f", 6, (Feed("bank", 2), []), **FINAL),
         ),
     ),
+    "a change of an aborted txn that stays": (
+        "feed broken",
+        history(
+            txn("t1", 0, Insert("stock", 1, 11), **ABORTED),
+            txn("f", 6, (Feed("stock"), [Change(3, [ELEVEN], [])])),
+        ),
+    ),
+    "a change that takes a row that was never there": (
+        "feed broken",
+        history(
+            txn("t1", 0, Delete("stock", 1), place=3),
+            txn("f", 6, (Feed("stock"), [Change(3, [], [ELEVEN])])),
+        ),
+    ),
+    "one place in two feeds": (
+        "feed broken",
+        history(
+            txn("t1", 0, Insert("stock", 1, 11), outcome="unknown", ended=NEVER),
+            txn("t2", 0, Insert("stock", 2, 12), outcome="unknown", ended=NEVER),
+            txn("f1", 2, (Feed("stock", 2), [Change(4, [ELEVEN], [])])),
+            txn("f2", 4, (Feed("stock", 2), [Change(4, [Row(2, 12, "")], [])])),
+        ),
+    ),
+    "a change without its txn's transfer": (
+        "feed broken",
+        history(
+            txn("t1", 0, Transfer("bank", 0, 1, 5), place=3),
+            txn("f", 6, (Feed("bank", 2), [Change(3, ALL_EMPTY, ALL_EMPTY)])),
+        ),
+    ),
 }

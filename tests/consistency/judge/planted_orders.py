@@ -206,4 +206,32 @@ PLANTED_ORDERS: Final[Mapping[str, tuple[Kind, History]]] = {
             txn("t1", 0, register(1, 0), Write("registers", 1, 11)), txn("r", 2, register(1, 0))
         ),
     ),
+    "rows that miss an insert behind an earlier delete": (
+        "stale read",
+        history(
+            txn("t1", 0, Delete("stock", 1)),
+            txn("t2", 2, Insert("stock", 1, 11)),
+            txn("r", 4, whole("stock")),
+        ),
+    ),
+    "claims that miss an acknowledged row": (
+        "stale read",
+        history(txn("t1", 0, Insert("claims", 1, 11)), txn("r", 2, (Read("claims", 1), []))),
+    ),
+    "a fresh read that misses what a stale one showed": (
+        "stale read",
+        history(
+            txn("t1", 0, Append(A, 1, 11), **AT_ONCE),
+            txn("r1", 1, lists(A, 1, 11), **STALE),
+            txn("r2", 3, lists(A, 1)),
+        ),
+    ),
+    "a read that misses one of two acknowledged at once": (
+        "stale read",
+        history(
+            txn("t1", 0, Insert("bag", 1, 11), ended=2),
+            txn("t2", 1, Insert("bag", 2, 12), ended=3),
+            txn("r", 4, bag(1)),
+        ),
+    ),
 }

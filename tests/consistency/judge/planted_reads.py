@@ -195,4 +195,16 @@ PLANTED_READS: Final[Mapping[str, tuple[Kind, History]]] = {
             txn("r2", 4, moved("bank", 0, 0), session="s", **STALE),
         ),
     ),
+    "balances of a transfer without a place that began later": (
+        "balance broken",
+        history(txn("r", 0, moved("bank", -5, 5)), txn("t1", 2, Transfer("bank", 0, 1, 5))),
+    ),
+    "balances without a transfer before a token": (
+        "token ignored",
+        history(
+            txn("t1", 0, Transfer("bank", 0, 1, 5), place=3),
+            txn("t2", 2, Append(A, 1, 11), place=4),
+            txn("r", 4, moved("bank", 0, 0), after="t2", **STALE),
+        ),
+    ),
 }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tests.consistency.history import History
+from tests.consistency.history import NEVER, History
 from tests.consistency.judge.anomalies import Kind
 from tests.consistency.judge.plants import (
     ABORTED,
@@ -189,6 +189,49 @@ PLANTED_ROWS: Final[Mapping[str, tuple[Kind, History]]] = {
         history(
             txn("t1", 0, Insert("stock", 1, 11)),
             txn("r", 2, (Read("stock", 1), [Row(1, 11, ""), Row(1, 11, "")])),
+        ),
+    ),
+    "a row that only an earlier delete could have met": (
+        "lost row",
+        history(
+            txn("t1", 0, Delete("stock", 1)),
+            txn("t2", 2, Insert("stock", 1, 11)),
+            txn("f", 4, whole("stock"), **FINAL),
+        ),
+    ),
+    "an insert beside claims that is gone": (
+        "lost row",
+        history(txn("t1", 0, Insert("claims", 1, 11)), txn("f", 4, whole("claims"), **FINAL)),
+    ),
+    "a register without its own txn's write": (
+        "own write not read",
+        history(txn("t1", 0, register(1, 0), Write("registers", 1, 11), register(1, 0))),
+    ),
+    "an account in two forms": (
+        "doubled row",
+        history(txn("r", 0, (Read("bank", 1), [Row(1, 100, ""), Row(1, 95, "")]))),
+    ),
+    "an account of a vault in two forms": (
+        "doubled row",
+        history(txn("r", 0, (Read("vault_a", 1), [Row(1, 100, ""), Row(1, 95, "")]))),
+    ),
+    "a register in two forms": (
+        "doubled row",
+        history(
+            txn("t1", 0, register(1, 0), Write("registers", 1, 11)),
+            txn("r", 2, (Read("registers", 1), [Row(1, 0, ""), Row(1, 11, "")])),
+        ),
+    ),
+    "a first row that is gone at the end": (
+        "lost row",
+        history(txn("f", 4, whole("registers"), **FINAL)),
+    ),
+    "a register of an unknown txn replaced twice": (
+        "lost update",
+        history(
+            txn("t1", 0, register(1, 0), Write("registers", 1, 11), outcome="unknown", ended=NEVER),
+            txn("r", 0, register(1, 11), **AT_ONCE),
+            txn("t2", 0, register(1, 0), Write("registers", 1, 21), **AT_ONCE),
         ),
     ),
 }

@@ -69,7 +69,7 @@ class Movers(NamedTuple):
 
 
 def movers_of(txns: Sequence[Txn], table: str) -> Movers:
-    """Return the movers of a table."""
+    """Return which txns changed balances of a table, or may have."""
     made = [Mover(txn, moves_of(txn.operations)) for txn in txns if txn.outcome != "aborted"]
     found = [mover for mover in made if any(name == table for name, _ in mover.moves)]
     placed = sorted((each for each in found if each.txn.place), key=lambda each: each.txn.place)
@@ -82,17 +82,13 @@ def movers_of(txns: Sequence[Txn], table: str) -> Movers:
 
 
 def balance_anomalies(values: Values) -> Iterator[Anomaly]:
-    """Yield balances that no choice among the transfers that a read may have seen explains.
-
-    Reads of txns that moved amounts themselves are left out.
-    """
+    """Yield balances that no choice among the transfers that a read may have seen explains."""
     places = {(past.seen.txn.id, past.seen.at): past.place for past in values.pasts}
     for table in NUMBERS:
         movers = movers_of(values.txns, table)
-        movers_ids = {mover.txn.id for mover in (*movers.placed, *movers.loose)}
         least: dict[str, int] = {}
         for seen in values.all_reads:
-            if seen.operation.table == table and seen.txn.id not in movers_ids:
+            if seen.operation.table == table:
                 place = places.get((seen.txn.id, seen.at), 0)
                 looked = looked_at(values, seen, movers, place, least.get(seen.txn.session, 0))
                 if isinstance(looked, Anomaly):
@@ -136,8 +132,6 @@ OLDER: Final[Sequence[Kind]] = ("token ignored", "read your writes", "stale read
 
 def due(values: Values, done: Txn, reader: Txn) -> Kind | None:
     """Return why a reader must see a txn, None if it need not."""
-    if done.outcome != "committed":
-        return None
     if reader.after and (
         done.id == reader.after or 0 < done.place <= values.places.get(reader.after, 0)
     ):
