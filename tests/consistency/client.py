@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from tests.consistency.history import NEVER, Pen, Result, Txn
 from tests.consistency.operations import READS, TABLES, Feed, Operation, Read
-from tests.consistency.subjects.port import Job, RefusedError, Session
+from tests.consistency.subjects.port import Job, RefusedError, Session, skipped
 from tests.consistency.workload import SEVERAL_TABLES, TRANSACTIONS, Plan, Workload
 
 SAID_MAX: Final = 240
@@ -41,7 +41,7 @@ def main() -> int:
     subject = import_module(f"tests.consistency.subjects.{job['module']}")
     if job.get("create"):
         subject.create(job)
-        print(subject.version(), flush=True)
+        print(json.dumps(facts_of(subject)), flush=True)
         return 0
     if job.get("final"):
         return read_end(subject, job)
@@ -59,6 +59,15 @@ def main() -> int:
     os._exit(0)  # A library's own threads may hang; the history is written.
 
 
+def facts_of(subject: Any) -> Mapping[str, Any]:
+    """Return what a run notes of its subject."""
+    return {
+        "version": subject.version(),
+        "lacks": sorted(subject.LACKS),
+        "untried": sorted(subject.UNTRIED),
+    }
+
+
 @contextmanager
 def shared(subject: Any, job: Job) -> Iterator[dict[str, Any]]:
     """Yield what the threads of one process have in common, for subjects that need it."""
@@ -72,7 +81,7 @@ def shared(subject: Any, job: Job) -> Iterator[dict[str, Any]]:
 def work(subject: Any, job: Job, lane: int) -> None:
     """Ask for txns until the time is over; open another session where one broke."""
     number = job["client"] + lane
-    workload = Workload(job["seed"], number, job["life"], subject.LACKS | set(job.get("lacks", ())))
+    workload = Workload(job["seed"], number, job["life"], skipped(subject))
     until = job["until"]
     path = Path(job["folder"]) / f"session-{number}-{job['life']}.jsonl"
     with path.open("w", encoding="utf-8") as file:
@@ -196,7 +205,7 @@ def now() -> float:
 
 def read_end(subject: Any, job: Job) -> int:
     """Read every table once all others have ended; tried again while the system comes back."""
-    lacks = subject.LACKS | set(job.get("lacks", ()))
+    lacks = skipped(subject)
     reads = [Read(table) for table in TABLES]
     plans = [Plan((read,), is_txn=TRANSACTIONS not in lacks) for read in reads]
     if not lacks & {TRANSACTIONS, SEVERAL_TABLES}:

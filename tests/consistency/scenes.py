@@ -34,7 +34,7 @@ from tests.consistency.operations import (
     Upsert,
     Write,
 )
-from tests.consistency.subjects.port import Job, RefusedError, Session
+from tests.consistency.subjects.port import Job, RefusedError, Session, skipped
 from tests.consistency.workload import SEVERAL_TABLES, TRANSACTIONS
 
 A, B = "lists_a", "lists_b"
@@ -218,14 +218,14 @@ def main() -> int:
     subject = import_module(f"tests.consistency.subjects.{job['module']}")
     subject.create(job)
     print(subject.version())
-    lacks = subject.LACKS | set(job.get("lacks", ()))
+    lacks = skipped(subject)
     with shared(subject, job) as context:
         for name, steps in SCENES.items():
             needs = {type(step).__name__ for _, step in steps} | {TRANSACTIONS}
             if len({step.table for _, step in steps if not isinstance(step, str)}) > 1:
                 needs.add(SEVERAL_TABLES)
             if missing := needs & lacks:
-                print(f"{name}\n    skipped: it lacks {', '.join(sorted(missing))}")
+                print(f"{name}\n    skipped for want of {', '.join(sorted(missing))}")
                 continue
             print(told(name, play(subject, {**job, **context}, steps)), flush=True)
     return 0

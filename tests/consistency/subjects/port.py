@@ -47,9 +47,16 @@ class Session(Protocol):
 
 
 class Subject(Protocol):
-    """A module that is an adapter."""
+    """A module that is an adapter.
+
+    Attributes:
+        LACKS: operations that the system does not have, by name.
+        UNTRIED: operations that it has and the adapter does not ask for.
+        STALE_READS: whether a lone read may be older than what others were acknowledged.
+    """
 
     LACKS: frozenset[str]
+    UNTRIED: frozenset[str]
     STALE_READS: bool
 
     def version(self) -> str:
@@ -60,3 +67,8 @@ class Subject(Protocol):
 
     def session(self, job: Job) -> AbstractContextManager[Session]:
         """Open a session."""
+
+
+def skipped(subject: Any) -> frozenset[str]:
+    """Return the operations that a subject is not asked for."""
+    return frozenset(subject.LACKS | subject.UNTRIED)
