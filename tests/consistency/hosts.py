@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +17,9 @@ from typing import Any, Final, Protocol
 
 import psutil
 
-from tests.benchmarks.postgres import USER, postgres
+from tests.benchmarks.postgres import USER, postgres, prepare, programs
 from tests.consistency.client import now
+from tests.consistency.log_place import last_position
 from tests.integration.commands import Command, answer_of
 from tests.integration.power.segments import cut_topic, forget_good_order, places
 
@@ -25,7 +28,9 @@ ADDRESS: Final = "address.json"
 # Reads without a position that ended so shortly before a cut may have seen what it lost.
 DOUBTFUL_S: Final = 15.0
 MARGIN: Final = 500
-ROLES: Final = ("sequencer", "follower", "publisher", "iceberg")
+ROLES: Final = ("sequencer", "follower", "publisher", "iceberg", "broker")
+# Some tables have a Delta log, and some have none.
+PUBLISHED: Final = ("lists_a", "keyed", "stock", "bank")
 
 
 class Host(Protocol):
@@ -48,15 +53,15 @@ class Host(Protocol):
     def look(self) -> None:
         """Bring back what does not come back by itself."""
 
-    def lose_end(self, lost: int) -> str:
-        """Let the log lose its end and recover it; return what was done, "" if nothing."""
+    def lose_end(self, lost: int) -> None:
+        """Let the log lose so many batches of its end, and recover it."""
 
 
 class Nothing:
     """The host of a library that needs no server."""
 
     def __init__(self, folder: Path, **more: Any) -> None:
-        self.facts: dict[str, Any] = {}
+        self.facts: dict[str, Any] = {"flush": "default"}
         self.roles: Sequence[str] = ()
         self._job = {"lake": str(folder / "lake"), **more}
 
@@ -70,16 +75,16 @@ class Nothing:
     def look(self) -> None:
         """Nothing runs."""
 
-    def lose_end(self, lost: int) -> str:
-        del lost
-        return ""
+    def lose_end(self, lost: int) -> None:
+        """There is no log."""
 
 
 class LedgerHost:
     """A whole ledger by `lakeledger up`, with embedded Kafka; if it ends, it is started again."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        self.facts: dict[str, Any] = {"cuts": []}
+        flush = "no" if "--no-flush" in options else "yes"
+        self.facts: dict[str, Any] = {"cuts": [], "flush": flush}
         self.roles: Sequence[str] = [
             role for role in ROLES if role != "iceberg" or "--iceberg" in options
         ]
@@ -90,11 +95,16 @@ class LedgerHost:
         self._up = self._start()
 
     def job(self) -> Mapping[str, Any]:
-        job = {"bootstrap": f"127.0.0.1:{self._port}", "ledger": LEDGER, "lake": str(self._lake)}
-        if "--iceberg" in self._options:
-            address = next(self._home.rglob(ADDRESS)).read_text(encoding="utf-8")
-            job["iceberg"] = json.loads(address)["iceberg_url"]
-        return job
+        address = json.loads(next(self._home.rglob(ADDRESS)).read_text(encoding="utf-8"))
+        return {
+            "bootstrap": f"127.0.0.1:{self._port}",
+            "ledger": LEDGER,
+            "lake": str(self._lake),
+            "published": PUBLISHED,
+            "reads_url": address["reads_url"],
+            "publisher_url": address["publisher_url"],
+            "iceberg": address["iceberg_url"],
+        }
 
     def _start(self, *more: str) -> Command:
         port = ("--port", str(self._port))
@@ -118,12 +128,13 @@ class LedgerHost:
         if self._up.process.poll() is not None:
             self._up = self._start()
 
-    def lose_end(self, lost: int) -> str:
+    def lose_end(self, lost: int) -> None:
         self.kill()
         [events] = self._home.rglob(f"{LEDGER}.events-0")
         log, topic = events.parent, f"{LEDGER}.events"
-        offsets = places(log, topic)
+        offsets, before = places(log, topic), last_position(log, topic)
         cut_topic(log, topic, offsets[-1 - min(lost, len(offsets) - 1)])
+        kept = last_position(log, topic)
         forget_good_order(log)
         killed = now()
         # The readers of this host may not have seen what was lost: the operator knows better.
@@ -131,9 +142,9 @@ class LedgerHost:
         answer = answer_of(self._home, "recover", *options)
         self._up = self._start("--rebuild")
         window = {"from": killed - DOUBTFUL_S, "to": now()}
-        cut = {"kept": answer["position"], "cut": answer["cut"], "lost": lost, **window}
-        self.facts["cuts"].append(cut)
-        return f"the log lost {lost} batches"
+        # What was kept and lost is read from the files: the answer of `recover` is judged by it.
+        cut = {"kept": kept, "lost": before - kept, "batches": lost, "cut": answer["cut"]}
+        self.facts["cuts"].append({**cut, "recovered": answer["position"], **window})
 
     def kill(self) -> None:
         """End everything as a power cut would."""
@@ -185,8 +196,13 @@ def no_host(folder: Path) -> Iterator[Host]:
 
 @contextmanager
 def postgres_host(folder: Path) -> Iterator[Host]:
+    prepare(sys.stderr)
     with postgres() as port:
-        yield Nothing(folder, port=port, user=USER)
+        host = Nothing(folder, port=port, user=USER)
+        command = [str(programs() / "postgres"), "--version"]  # type: ignore[operator]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        host.facts["server"] = f"PostgreSQL {said.split()[2]}"
+        yield host
 
 
 HostOf = Callable[[Path], Any]
