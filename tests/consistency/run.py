@@ -2,15 +2,13 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
@@ -19,42 +17,17 @@ import psutil
 from tests.benchmarks import peer
 from tests.consistency.client import now
 from tests.consistency.history import read_history
-from tests.consistency.hosts import (
-    Host,
-    iceberg_host,
-    ledger_host,
-    no_host,
-    postgres_host,
-    unflushed_host,
-    wait,
-)
-from tests.consistency.judge.anomalies import SKEWS, Kind, Level, Verdict
+from tests.consistency.hosts import Host, wait
+from tests.consistency.judge.anomalies import Level, Verdict
 from tests.consistency.judge.judging import judge
+from tests.consistency.published import note_published
+from tests.consistency.strikes import CLIENT, strike
+from tests.consistency.systems import SUBJECTS, UNTOLD_BY_WRITERS, Subject
 
 ROOT: Final = Path(__file__).parents[2]
-PAUSE_S: Final = (0.5, 4.0)
-CLIENTS: Final = 3
 END_S: Final = 240.0
 READY_S: Final = 120.0
 LANES: Final = 10
-
-HostOf = Callable[[Path], AbstractContextManager[Host]]
-
-
-class Subject(NamedTuple):
-    """A system to judge: its module, its host, whose Python runs it, and how many threads.
-
-    `allows` are anomalies that its level forbids and that its door cannot tell the system of.
-    """
-
-    module: str
-    host: HostOf
-    more: Mapping[str, Any]
-    environment: peer.Peer | None = None
-    clients: int = CLIENTS
-    threads: int = 1
-    levels: Sequence[Level] = ("serializable",)
-    allows: frozenset[Kind] = frozenset()
 
 
 class Run(NamedTuple):
@@ -68,27 +41,10 @@ class Run(NamedTuple):
     faults: Sequence[str]
     folder: Path
 
-
-LEDGER_LEVELS: Final[Sequence[Level]] = ("serializable", "write-serializable", "snapshot-isolation")
-# A client of Iceberg tells the tables that it writes and whether it only appends, no other reads.
-UNTOLD: Final[frozenset[Kind]] = SKEWS | {"G2-table", "doubled key"}
-# At Serializable each append counts as a reader of its table.
-UNTOLD_BY_WRITERS: Final = SKEWS
-SNAPSHOT: Final[Sequence[Level]] = ("snapshot-isolation",)
-SUBJECTS: Final[Mapping[str, Subject]] = {
-    "ledger-sdk": Subject("ledger_sdk", ledger_host, {}, levels=LEDGER_LEVELS),
-    "ledger-sql": Subject("ledger_sdk", ledger_host, {"reads": "sql"}, levels=LEDGER_LEVELS),
-    "ledger-no-flush": Subject("ledger_sdk", unflushed_host, {}, levels=LEDGER_LEVELS),
-    "ledger-iceberg": Subject(
-        "ledger_iceberg", iceberg_host, {}, levels=LEDGER_LEVELS, allows=UNTOLD
-    ),
-    "ledger-spark": Subject("ledger_spark", ledger_host, {}, None, 1, 4, LEDGER_LEVELS),
-    "deltalake": Subject("deltalake_rs", no_host, {}, peer.DELTA),
-    "ducklake-file": Subject("ducklake", no_host, {}, peer.DUCKLAKE, 1, 4, SNAPSHOT),
-    "ducklake-postgres": Subject("ducklake", postgres_host, {}, peer.DUCKLAKE, levels=SNAPSHOT),
-    "pyiceberg-sqlite": Subject("pyiceberg_sqlite", no_host, {}, peer.PYICEBERG),
-    "delta-spark": Subject("delta_spark", no_host, {}, None, 1, 4),
-}
+    @property
+    def name(self) -> str:
+        """What tells a run from others of its seed."""
+        return f"{self.subject}-{self.level}-{self.grain}"
 
 
 class Crew:
@@ -117,7 +73,10 @@ class Crew:
         self.never_ready = [file.name for file in wanted if not file.exists()]
         self.until = now() + self._run.seconds
 
-    def processes(self) -> Sequence[psutil.Process]:
+    def processes(self, role: str) -> Sequence[psutil.Process]:
+        """Return the processes of a role that run now."""
+        if role != CLIENT:
+            return self._host.processes(role)
         if self._subject.threads > 1 and not self._subject.environment:
             return ()  # An application of Spark takes half a minute to begin again.
         return [psutil.Process(each.pid) for each in self._running.values() if each.poll() is None]
@@ -195,70 +154,63 @@ def carry_out(run: Run, say: Callable[[str], None] = print) -> Verdict:
         subject.environment.prepare(sys.stderr)
     run.folder.mkdir(parents=True, exist_ok=True)
     with subject.host(run.folder) as host:
-        creator = start(run, subject, host, create=True)
-        version = creator.communicate(timeout=END_S)[0].decode().strip()
-        if creator.returncode:
-            complaints = (run.folder / "complaints.txt").read_text(encoding="utf-8")
-            message = f"{run.subject} cannot create its tables: {complaints[-2000:]}"
-            raise RuntimeError(message)
-        began = time.monotonic()
+        about = created(run, subject, host)
         crew = Crew(run, subject, host)
         crew.begin()
-        strikes = strike(run, crew, host, crew.until)
+        began = time.monotonic()
+        strikes = strike(f"{run.seed}/{run.name}", run.faults, host, crew)
         crew.wait()
+        seconds = time.monotonic() - began
         host.look()
-        reader = start(run, subject, host, final=True)
-        is_read = reader.wait(END_S) == 0
+        is_read = read_end(run, subject, host)
         facts = {
             **run._asdict(),
             "folder": str(run.folder),
-            "version": version,
+            **about,
+            "commit": commit(),
             "strikes": strikes,
             "is_read_at_end": is_read,
-            "never_ready": crew.never_ready,
-            "seconds": round(time.monotonic() - began, 1),
+            "seconds": round(seconds, 1),
             **host.facts,
         }
     (run.folder / "run.json").write_text(json.dumps(facts, default=str), encoding="utf-8")
     return report(run.folder, say)
 
 
-def strike(run: Run, crew: Crew, host: Host, until: float) -> Mapping[str, int]:
-    """Strike processes at random until the time is over; return how often each fault struck."""
-    chance = Random(run.seed)  # noqa: S311 - repeatable on purpose
-    strikes: Counter[str] = Counter()
-    next_at = now() + chance.uniform(3, 8)
-    while now() < until:
-        wait(0.2)
-        crew.look()
-        host.look()
-        if not run.faults or now() < next_at or until - now() < max(PAUSE_S) + 1:
-            continue
-        next_at = now() + chance.uniform(3, 10)
-        fault = chance.choice(run.faults)
-        role = chance.choice(("client", "client", *host.roles, "broker"))
-        if fault == "cut":
-            done = host.lose_end(chance.randint(1, 8))
-            strikes[done and "cut"] += 1
-            continue
-        victims = crew.processes() if role == "client" else host.processes(role)
-        if victims and hit(chance.choice(victims), fault, chance):
-            strikes[f"{fault} {role}"] += 1
-    return dict(strikes)
-
-
-def hit(victim: psutil.Process, fault: str, chance: Random) -> bool:
-    """Kill a process, or pause it for a while; return whether it was there."""
+def read_end(run: Run, subject: Subject, host: Host) -> bool:
+    """Read all that there is once the clients have ended; return whether every read came."""
+    reader = start(run, subject, host, final=True)
     try:
-        if fault == "kill":
-            victim.kill()
-            return True
-        victim.send_signal(signal.SIGSTOP)
-        wait(chance.uniform(*PAUSE_S))
-        victim.send_signal(signal.SIGCONT)
-    except psutil.Error:
-        return False
-    return True
+        is_read = reader.wait(END_S) == 0
+    except subprocess.TimeoutExpired:
+        is_read = False
+    finally:
+        reader.kill()
+        reader.wait()
+    job = job_of(run, subject, host)
+    return is_read and ("published" not in job or note_published(job))
+
+
+def created(run: Run, subject: Subject, host: Host) -> Mapping[str, Any]:
+    """Make the tables of a subject; return its version and what it is not asked for."""
+    creator = start(run, subject, host, create=True)
+    try:
+        said = creator.communicate(timeout=END_S)[0].decode().splitlines()
+    finally:
+        creator.kill()
+    if creator.returncode:
+        complaints = (run.folder / "complaints.txt").read_text(encoding="utf-8")
+        message = f"{run.subject} cannot create its tables: {complaints[-2000:]}"
+        raise RuntimeError(message)
+    about: Mapping[str, Any] = json.loads(said[-1])
+    return about
+
+
+def commit() -> str:
+    """Return the commit of this repository, "" where it is none."""
+    command = ["git", "describe", "--always", "--dirty"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def report(folder: Path, say: Callable[[str], None] = print) -> Verdict:
@@ -284,8 +236,6 @@ def report(folder: Path, say: Callable[[str], None] = print) -> Verdict:
                 (each for each in found if each.kind == kind), key=lambda each: len(each.what)
             )
             say(f"    {kind}: {first.what[:400]}")
-    (folder / "verdict.json").write_text(
-        json.dumps([each._asdict() for each in (*verdict.forbidden, *verdict.allowed)]),
-        encoding="utf-8",
-    )
+    left = {name: [each._asdict() for each in found] for name, found in verdict._asdict().items()}
+    (folder / "verdict.json").write_text(json.dumps(left), encoding="utf-8")
     return verdict

@@ -21,15 +21,11 @@ from tests.consistency.operations import READS
 from tests.consistency.scenes import SCENES, play
 from tests.consistency.subjects.ledger_sdk import LedgerSession, create_in
 from tests.consistency.subjects.port import Job, Session
+from tests.consistency.summary import LEVEL_NAMES
+from tests.consistency.systems import GRAINS
 from tests.docs.make import DOCS, between
 
 PAGE: Final = DOCS / "consistency.md"
-GRAINS: Final = ("file", "rows")
-NAMES: Final[Mapping[Level, str]] = {
-    "serializable": "Serializable",
-    "write-serializable": "WriteSerializable",
-    "snapshot-isolation": "SnapshotIsolation",
-}
 
 
 @contextmanager
@@ -67,7 +63,10 @@ def outcomes(level: Level, grain: str) -> Mapping[str, str]:
 def table() -> str:
     """Return the table: a scene a line, a level a column."""
     found = {(level, grain): outcomes(level, grain) for level in LEVELS for grain in GRAINS}
-    lines = [f"| Scene | {' | '.join(NAMES[level] for level in LEVELS)} |", "|---|---|---|---|"]
+    lines = [
+        f"| Scene | {' | '.join(LEVEL_NAMES[level] for level in LEVELS)} |",
+        "|---|---|---|---|",
+    ]
     for scene in SCENES:
         cells = []
         for level in LEVELS:
