@@ -4,7 +4,6 @@ A host is a context: it yields what the jobs of clients need, and the processes 
 """
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -39,9 +38,11 @@ class Host(Protocol):
     Attributes:
         facts: what a run notes of it beside its history.
         roles: the roles that a fault may strike.
+        environ: what its clients need in their environment.
     """
 
     facts: dict[str, Any]
+    environ: Mapping[str, str]
     roles: Sequence[str]
 
     def job(self) -> Mapping[str, Any]:
@@ -63,6 +64,7 @@ class Nothing:
     def __init__(self, folder: Path, **more: Any) -> None:
         self.facts: dict[str, Any] = {"flush": "default"}
         self.roles: Sequence[str] = ()
+        self.environ: Mapping[str, str] = {}
         self._job = {"lake": str(folder / "lake"), **more}
 
     def job(self) -> Mapping[str, Any]:
@@ -90,8 +92,10 @@ class LedgerHost:
         ]
         self._home, self._lake, self._options = folder / "home", folder / "warehouse", options
         self._port = free_port()
-        os.environ["LAKELEDGER_HOME"] = str(self._home)
-        os.environ["LAKELEDGER_WAREHOUSE"] = str(self._lake)
+        self.environ: Mapping[str, str] = {
+            "LAKELEDGER_HOME": str(self._home),
+            "LAKELEDGER_WAREHOUSE": str(self._lake),
+        }
         self._up = self._start()
 
     def job(self) -> Mapping[str, Any]:
@@ -108,7 +112,8 @@ class LedgerHost:
 
     def _start(self, *more: str) -> Command:
         port = ("--port", str(self._port))
-        command = Command(self._home, "up", "--ledger", LEDGER, *port, *self._options, *more)
+        options = ("--ledger", LEDGER, *port, *self._options, *more)
+        command = Command(self._home, "up", *options, **self.environ)
         command.wait_for("Ctrl-C stops it all")
         return command
 
@@ -126,6 +131,7 @@ class LedgerHost:
 
     def look(self) -> None:
         if self._up.process.poll() is not None:
+            self._forget()
             self._up = self._start()
 
     def lose_end(self, lost: int) -> None:
@@ -152,7 +158,11 @@ class LedgerHost:
         self._up.process.kill()
         for child in children:
             child.kill()
-        self._up.process.wait()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Leave nothing of the process that was up."""
+        self._up.__exit__(None, None, None)
 
     def stop(self) -> None:
         if self._up.process.poll() is None:
@@ -161,6 +171,7 @@ class LedgerHost:
             for child in children:
                 if child.is_running():
                     child.kill()
+        self._forget()
 
 
 def free_port() -> int:

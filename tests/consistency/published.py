@@ -29,7 +29,7 @@ def note_published(job: Job) -> bool:
     """Read the published tables once their logs are whole; return whether that came about."""
     for _ in range(TRIES):
         try:
-            with connect(job) as ledger:
+            with connect({**job, "reads": "http"}) as ledger:
                 await_publisher(ledger, job["publisher_url"])
                 note_rows(ledger, job)
         except LedgerError as error:  # The host may still be coming back.

@@ -121,10 +121,14 @@ def start(run: Run, subject: Subject, host: Host, **more: Any) -> "subprocess.Po
         return subprocess.Popen(
             [python, "-m", "tests.consistency.client", job],
             cwd=ROOT,
-            env={**os.environ, "PYTHONWARNINGS": "ignore"},
-            stdout=subprocess.PIPE,
+            env=environment(host),
+            stdout=subprocess.PIPE if "create" in more else subprocess.DEVNULL,
             stderr=said,
         )
+
+
+def environment(host: Host) -> Mapping[str, str]:
+    return {**os.environ, **host.environ, "PYTHONWARNINGS": "ignore"}
 
 
 def play_scenes(name: str, level: Level, grain: str) -> int:
@@ -137,7 +141,7 @@ def play_scenes(name: str, level: Level, grain: str) -> int:
         python = sys.executable if subject.environment is None else str(peer.python())
         job = json.dumps(job_of(run, subject, host))
         command = [python, "-m", "tests.consistency.scenes", job]
-        return subprocess.run(command, cwd=ROOT, check=False).returncode
+        return subprocess.run(command, cwd=ROOT, env=environment(host), check=False).returncode
 
 
 def run_module(name: str, environment: peer.Peer, *arguments: str) -> int:

@@ -50,6 +50,9 @@ class Targets:
     def draw(self) -> Target:
         if not self._left:
             self._left = self._chance.sample(self._all, len(self._all))
+            if (CUT, LOG) in self._left:  # It takes long, so a short run has to begin early.
+                self._left.remove((CUT, LOG))
+                self._left.insert(-1, (CUT, LOG))
         return self._left.pop()
 
     def put_back(self, target: Target) -> None:

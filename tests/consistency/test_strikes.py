@@ -20,6 +20,7 @@ def test_each_pair_comes_once_before_any_comes_again(seed: int) -> None:
     pairs = {(fault, role) for fault in ("kill", "pause") for role in ROLES} | {(CUT, LOG)}
 
     assert set(found[:11]) == pairs
+    assert found[1] == (CUT, LOG)
     assert set(found[11:]) == pairs
 
 

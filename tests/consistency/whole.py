@@ -27,6 +27,8 @@ PEERS: Final = (
 # How long a share takes beside its clients' work: starts, the last reads, the judge.
 BESIDE_S: Final = 18.0
 BESIDE_SPARK_S: Final = 75.0
+# A cut ends everything, and everything is started again.
+CUT_S: Final = 25.0
 SECONDS_MIN: Final = 15.0
 
 Pair = tuple[Level, str]
@@ -44,7 +46,12 @@ class Share(NamedTuple):
     @property
     def beside_s(self) -> float:
         """How long it takes beside its clients' work, as a rule."""
-        return BESIDE_SPARK_S if "spark" in self.subject else BESIDE_S
+        return BESIDE_SPARK_S if "spark" in self.subject else BESIDE_S + self.cut_s
+
+    @property
+    def cut_s(self) -> float:
+        """How much longer its clients work, because a cut stops them."""
+        return CUT_S if "cut" in self.faults else 0.0
 
 
 EVERY: Final[Sequence[Pair]] = [(level, grain) for level in LEDGER_LEVELS for grain in GRAINS]
@@ -97,8 +104,9 @@ def run_shares(
     """Run every share and print the tables; return 1 if one did not run or shows a fault."""
     runs: list[Shown] = []
     not_run: list[str] = []
-    for at, (subject, level, grain, faults) in enumerate(shares):
-        run = Run(subject, level, grain, seed, seconds(at), faults, folder)
+    for at, share in enumerate(shares):
+        subject, level, grain, faults = share
+        run = Run(subject, level, grain, seed, seconds(at) + share.cut_s, faults, folder)
         run = run._replace(folder=folder / run.name)
         try:
             carry_out(run, say)

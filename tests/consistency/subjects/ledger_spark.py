@@ -3,10 +3,13 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from spark_sink import attach
 from spark_sink.session import ledger_session
+from tests.consistency.history import Result
+from tests.consistency.operations import Operation, ReadAt
 from tests.consistency.subjects import ledger_sdk
 from tests.consistency.subjects.port import Job, Session
 from tests.consistency.subjects.spark_text import SparkSqlSession
@@ -40,7 +43,26 @@ def shared(job: Job) -> Iterator[Any]:
 
 @contextmanager
 def session(job: Job) -> Iterator[Session]:
-    yield SparkSqlSession(job["shared"].newSession(), place, REFUSALS, "BEGIN")
+    yield LedgerSparkSession(job["shared"].newSession(), place, REFUSALS, "BEGIN")
+
+
+class LedgerSparkSession(SparkSqlSession):
+    """A session that knows where its transactions stand in the log, as COMMIT tells it."""
+
+    def do(self, operation: Operation) -> Result:
+        if not isinstance(operation, ReadAt):
+            return super().do(operation)
+        table = place(operation.table)
+        older = f"SELECT max(version) FROM {table}.history WHERE position <= {operation.place}"
+        [[version]] = self._run(older)
+        return super().do(replace(operation, place=version))
+
+    def alone(self, operation: Operation) -> Result:
+        self.place = 0
+        return super().alone(operation)
+
+    def commit(self) -> None:
+        [[_, self.place, _]] = self._run("COMMIT")
 
 
 def place(table: str) -> str:
