@@ -65,7 +65,7 @@ simulate: setup
 	$(RUN) tests.simulation --hours $(HOURS) --first $(FIRST)
 
 # All subjects of the ledger in the checker of histories; docs/consistency.md has the others.
-MINUTES ?= 20
+MINUTES ?= 24
 consistency: setup
 	$(RUN) tests.consistency ledger --minutes $(MINUTES)
 

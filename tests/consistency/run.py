@@ -174,6 +174,7 @@ def carry_out(run: Run, say: Callable[[str], None] = print) -> Verdict:
             "commit": commit(),
             "strikes": strikes,
             "is_read_at_end": is_read,
+            "never_ready": crew.never_ready,
             "seconds": round(seconds, 1),
             **host.facts,
         }

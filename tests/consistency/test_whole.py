@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.consistency.judge.anomalies import LEVELS
-from tests.consistency.summary import Shown, failures, tables
+from tests.consistency.summary import Shown, tables
 from tests.consistency.systems import GRAINS, SUBJECTS, chosen
 from tests.consistency.whole import Share, ledger_shares, peer_shares, run_shares, sharing
 
@@ -83,13 +83,6 @@ def test_a_share_that_cannot_run_fails_the_check_and_is_named(tmp_path: Path) ->
 
     assert run_shares([share], lambda _: 1.0, 1, folder, said.append) == 1
     assert said[-1].startswith("deltalake-serializable-default did not run")
-
-
-def test_a_run_says_nothing_without_commits_and_without_the_last_read() -> None:
-    assert failures(Shown(RUN, {"committed": 3}, {}, {})) == []
-    assert failures(Shown(RUN, {"aborted": 3}, {}, {})) == ["no commits"]
-    unread = {**RUN, "is_read_at_end": False}
-    assert failures(Shown(unread, {"committed": 3}, {}, {})) == ["the last read failed"]
 
 
 def test_the_tables_say_what_ran_and_what_was_found() -> None:
