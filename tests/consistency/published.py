@@ -16,24 +16,28 @@ from ledger.errors import LedgerError
 from ledger.reads.remote.publisher import HttpPublisher
 from tests.consistency.client import now
 from tests.consistency.history import Pen, Result, Txn
+from tests.consistency.hosts import wait
 from tests.consistency.judge.published import SESSION
 from tests.consistency.operations import Read, ordered
 from tests.consistency.subjects.ledger_sdk import connect
 from tests.consistency.subjects.port import Job
 
-WAIT_MS: Final = 60_000
-TRIES: Final = 3
+WAIT_MS: Final = 10_000
+REST_S: Final = 1.0
+LIMIT_S: Final = 90.0
 
 
 def note_published(job: Job) -> bool:
     """Read the published tables once their logs are whole; return whether that came about."""
-    for _ in range(TRIES):
+    limit = now() + LIMIT_S
+    while now() < limit:
         try:
             with connect({**job, "reads": "http"}) as ledger:
                 await_publisher(ledger, job["publisher_url"])
                 note_rows(ledger, job)
         except LedgerError as error:  # The host may still be coming back.
             print(f"published tables: {error}", file=sys.stderr)
+            wait(REST_S)
         else:
             return True
     return False
