@@ -44,7 +44,7 @@ def main() -> int:
         print(json.dumps(facts_of(subject)), flush=True)
         return 0
     if job.get("final"):
-        return read_end(subject, job)
+        os._exit(read_end(subject, job))  # As below: the history is written and closed.
     with shared(subject, job) as context:
         (Path(job["folder"]) / f"ready-{job['client']}").touch()
         context["until"] = job.get("until") or now() + job["seconds"]
