@@ -5,7 +5,18 @@ from dataclasses import replace
 from typing import Any
 
 from tests.consistency.history import History, Txn
-from tests.consistency.judge import cells, counting, cycles, dependencies, published, values
+from tests.consistency.judge import (
+    cells,
+    cycles,
+    dependencies,
+    feeds,
+    grounds,
+    pasts,
+    published,
+    stocks,
+    sums,
+    values,
+)
 from tests.consistency.judge.anomalies import Anomaly, Kind, Level, Verdict, sorted_by
 from tests.consistency.judge.dependencies import Edge
 from tests.consistency.judge.grounds import FINAL
@@ -48,10 +59,12 @@ def row_anomalies(known: Values, final: Sequence[Seen]) -> Iterator[Anomaly]:
     yield from cells.order_anomalies(known, looks, orders)
     yield from cells.lost_updates(cells.overwrites(known))
     yield from cells.lost_writes(known, orders, final)
-    yield from counting.sum_anomalies(known)
-    yield from counting.balance_anomalies(known.txns, final)
-    yield from counting.stock_anomalies(known, final)
-    yield from counting.feed_anomalies(known.txns, final)
+    yield from cells.lost_claims(known, final)
+    yield from sums.sum_anomalies(known)
+    yield from sums.balance_anomalies(known)
+    yield from stocks.stock_anomalies(known, final)
+    yield from pasts.past_anomalies(known)
+    yield from feeds.feed_anomalies(known)
     yield from published.published_anomalies(known.txns, final)
 
 

@@ -76,9 +76,9 @@ def merge(verbs: Ledger | Transaction, table: str, row: Row, **clauses: Any) -> 
     return verbs.merge(table, arrow([row]), on, when_not_matched_insert=True, **clauses)
 
 
-def changes(ledger: Ledger, table: str | TableRow) -> Iterator[Change]:
-    """Yield the commits of a table with the rows that they added and removed."""
-    for commit in ledger.changes(table):
+def changes(ledger: Ledger, table: str | TableRow, after: int = 0) -> Iterator[Change]:
+    """Yield the commits of a table behind a position, with the rows that they added and removed."""
+    for commit in ledger.changes(table, position=after or None):
         rows = commit.rows().to_pylist()
         added = [row for row in rows if row["_change_type"] in ("insert", "update_postimage")]
         removed = [row for row in rows if row["_change_type"] in ("delete", "update_preimage")]
