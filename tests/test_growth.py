@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from ledger.cli.log.size import backup_held, day_text
+from ledger.config.config import Settings
+from ledger.config.settings import PublisherSettings
 from ledger.core.limits import MIB
 from ledger.errors import AccessDeniedError
 from ledger.log.memory import MemoryLog, MemoryLogReader
@@ -109,17 +111,17 @@ def test_segments_with_trimmed_records_make_no_record_larger(tmp_path: Path) -> 
     )
 
 
-def test_every_process_with_rows_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_process_with_rows_counts(tmp_path: Path) -> None:
     places = {"store": 1, "spark/rows": 2, "publisher": 4, "notifier": 8, "store.aside-1": 16}
     for name, size in places.items():
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "file").write_bytes(bytes(size))
-    held = {each.what: each.bytes for each in rows_held(tmp_path / "store")}
+    held = {each.what: each.bytes for each in rows_held(tmp_path / "store", Settings())}
     assert held == {"rows": 1, "feeder": 2, "publisher": 4, "notifier": 8}
     aside = [(each.what, each.bytes) for each in asides_held(tmp_path / "store")]
     assert aside == [("store.aside-1", 16)]
-    monkeypatch.setenv("LAKELEDGER_PUBLISHER__STORE", str(tmp_path / "notifier"))
-    assert [(each.what, each.bytes) for each in rows_held(None)] == [("publisher", 8)]
+    elsewhere = Settings(publisher=PublisherSettings(store=tmp_path / "notifier"))
+    assert [(each.what, each.bytes) for each in rows_held(None, elsewhere)] == [("publisher", 8)]
 
 
 def test_a_backup_counts_with_each_file_of_its_images_once(

@@ -10,18 +10,15 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from ledger.backup.errors import BackupError
+from ledger.backup.s3_urls import S3
 from ledger.config.layers import path_of
 from ledger.core.partitions.file_paths import SCHEME
 from ledger.errors import SettingsError
 
 LOCK: Final = ".lock"
 UNFINISHED: Final = ".unfinished"
-S3: Final = "s3:"
-KEPT: Final = frozenset({"region", "endpoint_override", "scheme"})
-"""The parts of the query of an S3 URL that lead to the bucket; others may hold a login."""
 
 
 class BackupPlace(Protocol):
@@ -68,19 +65,6 @@ def open_place(path: str) -> BackupPlace:
             f"PATH must be a folder or s3://bucket/prefix, got {path.partition('?')[0]!r}"
         )
     return FolderPlace(path_of(path, "PATH").absolute())
-
-
-def without_login(path: str) -> str:
-    """Return the path of a place as it may be shown and recorded: without user and password.
-
-    What leads to a store other than AWS' own stays.
-    """
-    if not path.startswith(S3):
-        return path
-    parts = urlsplit(path)
-    kept = [(name, each) for name, each in parse_qsl(parts.query) if name in KEPT]
-    query = f"?{urlencode(kept, safe=':/')}" if kept else ""
-    return f"s3://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/") + query
 
 
 class FolderPlace:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ledger.backup.errors import BackupError
-from ledger.backup.place import without_login
+from ledger.backup.s3_urls import without_login
 from ledger.errors import SettingsError
 
 EXTRA: Final = "lakeledger[s3]"

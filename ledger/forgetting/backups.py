@@ -10,7 +10,8 @@ from pathlib import Path
 from ledger.backup.contents import manifest_of_ledger, parts
 from ledger.backup.images.manifest import PUBLICATION, image_names, read_image
 from ledger.backup.images.reading import checkpoint_row, rows_of
-from ledger.backup.place import BackupPlace, open_place, without_login
+from ledger.backup.place import BackupPlace, open_place
+from ledger.backup.s3_urls import without_login
 from ledger.errors import LedgerError
 from ledger.forgetting.held_places import (
     FOR_GOOD,

@@ -12,7 +12,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Final, NamedTuple
 
-from ledger.config.config import load
+from ledger.config.config import Settings
 from ledger.errors import AccessDeniedError, TopicMissingError
 from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.port import Log, Topic
@@ -145,10 +145,9 @@ def topic_folder(ledger: str, topic: Topic, store: Path | None) -> Path | None:
     return store.parent / BROKER / "log" / f"{topic_name(ledger, topic)}-0"
 
 
-def rows_held(store: Path | None) -> Iterator[HeldBytes]:
+def rows_held(store: Path | None, settings: Settings) -> Iterator[HeldBytes]:
     """Yield what the rows of this host hold: those of each process that keeps some."""
     found = {} if store is None else {"rows": store, "feeder": store.parent / SPARK / SPARK_ROWS}
-    settings = load().settings
     configured = {PUBLICATION: settings.publisher.store, NOTIFIER: settings.notifier.store}
     for what, place in configured.items():
         if place is not None:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from ledger.backup.images.reading import newest_image
 from ledger.backup.images.starting import OFF
 from ledger.backup.place import open_place
+from ledger.config.config import load
 from ledger.errors import AccessDeniedError, LedgerError
 from ledger.log.consumers import BEGIN_ANEW, PIN, RUNS_MS, Consumer, registered
 from ledger.log.log_end import last_position
@@ -197,7 +198,7 @@ def grown(
     events = events_held(log, ledger, places.store)
     if events is None:
         return None, now_ms
-    return growth(log, now_ms, events, rows_held(places.store)), now_ms
+    return growth(log, now_ms, events, rows_held(places.store, load().settings)), now_ms
 
 
 class TrimTold(NamedTuple):

@@ -42,7 +42,7 @@ def test_a_damaged_file_is_named_with_its_exit_code(backup: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("path", "code", "said"),
     [
-        ("nowhere", ExitCode.FAILED, "there is no backup in nowhere"),
+        ("nowhere", ExitCode.FAILED, "there is no backup in {folder}/nowhere: "),
         ("", ExitCode.USAGE, "PATH must be a folder or s3://bucket/prefix, got ''"),
         ("gs://bucket/lake", ExitCode.USAGE, "got 'gs://bucket/lake'"),
         ("file:/lake", ExitCode.USAGE, "got 'file:/lake'"),
@@ -53,4 +53,4 @@ def test_no_backup(path: str, code: ExitCode, said: str, tmp_path: Path) -> None
     """A path without a backup, and what is no path, end in words."""
     done = done_in(tmp_path, "restore", "--dry-run", path, LAKELEDGER_HOME=str(tmp_path))
     assert done.returncode == code
-    assert said in done.stderr
+    assert said.format(folder=tmp_path) in done.stderr

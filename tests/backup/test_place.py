@@ -1,28 +1,29 @@
 """What is recorded of the place of a backup leads there from any folder, and tells no login."""
 
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
-from ledger.backup.place import FolderPlace, open_place, without_login
+from ledger.backup.place import FolderPlace, open_place
+from ledger.backup.s3_urls import without_login
 
 
-@pytest.mark.parametrize(
-    ("given", "below"), [("bk", "bk"), ("./bk", "bk"), ("a/../bk", "a/../bk"), ("~/bk", "bk")]
-)
-def test_a_folder_is_named_from_the_root_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, below: str
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize(("given", "below"), [("bk", "bk"), ("./bk", "bk"), ("a/../bk", "a/../bk")])
+def test_a_folder_is_named_from_the_root_on(tmp_path: Path, given: str, below: str) -> None:
     (tmp_path / "a").mkdir()
-    place = open_place(given)
+    with chdir(tmp_path):
+        place = open_place(given)
+        place.write("file", b"bytes")
     assert place.path == str(tmp_path / below)
-    place.write("file", b"bytes")
     (elsewhere := tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(elsewhere)
-    assert open_place(place.path).read("file") == place.read("file") == b"bytes"
+    with chdir(elsewhere):
+        assert open_place(place.path).read("file") == place.read("file") == b"bytes"
     assert isinstance(place, FolderPlace)
+
+
+def test_a_folder_of_the_user_is_named_whole() -> None:
+    assert open_place("~/bk").path == str(Path.home() / "bk")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """A backup in S3: the same promises as a folder, over a server of moto on this machine."""
 
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Event as Signal
 from uuid import uuid4
 
@@ -65,19 +67,31 @@ def test_runs_add_what_is_new_and_a_restore_gives_the_same_log(url: str) -> None
     assert verify(log) == verify(driver.log)
 
 
-def test_the_path_of_a_place_leads_there_and_has_no_login(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_path_of_a_place_leads_there_and_has_no_login(url: str) -> None:
     """The mark of a trim has this path, and its readers have their login from the environment."""
     driver, place = domain(), open_place(url)
     taken = take(driver.log, place, TOPICS, stop=NEVER)
     assert LOGIN.partition(":")[2] not in place.path
-    user, password = LOGIN.split(":")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", user)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", password)
-    again = open_place(place.path)
-    assert again.path == place.path
-    assert manifest_in(again) == taken.manifest
+    with logged_in(*LOGIN.split(":")):
+        again = open_place(place.path)
+        assert again.path == place.path
+        assert manifest_in(again) == taken.manifest
+
+
+@contextmanager
+def logged_in(user: str, password: str) -> Iterator[None]:
+    """Give this process the variables of a login while the block runs."""
+    given = {"AWS_ACCESS_KEY_ID": user, "AWS_SECRET_ACCESS_KEY": password}
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def test_a_small_last_object_is_replaced_by_a_longer_one(url: str) -> None:

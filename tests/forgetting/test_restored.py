@@ -12,14 +12,18 @@ from ledger.files.rows.blocks import rows_of_block
 from ledger.forgetting.forgetting import look
 from ledger.log.consumers import pin, registered
 from ledger.log.memory import MemoryLog
+from ledger.testing import InMemoryLedger
 from tests.backup.benches import another_topic, backed_up, restored
+from tests.tables.test_trimmed_blocks import trim
 
 NAME = "people"
 COLUMNS = [("id", "bigint"), ("name", "string")]
 
 
 @pytest.fixture
-def backups(ledger: Ledger, log: MemoryLog, tmp_path: Path) -> tuple[Path, Path]:
+def backups(
+    memory: InMemoryLedger, ledger: Ledger, log: MemoryLog, tmp_path: Path
+) -> tuple[Path, Path]:
     """Return a backup that ends before a trim of removed rows in the log, and one that has it."""
     before, after = tmp_path / "before", tmp_path / "after"
     made = {"lakeledger.inline": "on"}
@@ -30,7 +34,7 @@ def backups(ledger: Ledger, log: MemoryLog, tmp_path: Path) -> tuple[Path, Path]
     ledger.append(NAME, [{"id": 8, "name": "later"}])
     backed_up(log, before)
     pin(log, "audit", position, 1)
-    ledger.trim_log(position + 1, archive=str(before), image=position + 1, digest=bytes(32))
+    trim(memory, position + 1)
     backed_up(log, after)
     return before, after
 

@@ -328,6 +328,21 @@ RULES: Final[Sequence[Alert]] = (
         "Records of a topic wait for their commit: see the ingest's /readyz.",
     ),
     Alert(
+        *("IngestStuck", "lakeledger_ingest_stuck > 0", "1m", "page"),
+        "Records of a topic do not come into their table: the ingest's /readyz says why.",
+    ),
+    Alert(
+        "IngestLag",
+        "max by (topic, partition) (lakeledger_ingest_lag_records) > 100000",
+        *("15m", "ticket"),
+        "An ingest is behind its topic: start more processes, or see its log.",
+    ),
+    Alert(
+        *("IngestLostRecords", "increase(lakeledger_ingest_lost_records_total[15m]) > 0"),
+        *("0s", "page"),
+        "Records were deleted before they were read: give the topic a longer retention.",
+    ),
+    Alert(
         *("IngestBadRecords", "increase(lakeledger_ingest_bad_records_total[15m]) > 0", "0s"),
         *("ticket", "Records of a topic do not fit their table: see its table of bad records."),
     ),

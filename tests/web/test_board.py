@@ -66,4 +66,8 @@ def test_prometheus_asks_every_role_that_answers_http() -> None:
         assert environment[f"LAKELEDGER_{role}__HTTP"].endswith(f":{port}")
         assert host in environment[f"LAKELEDGER_{role}__HOSTS"].split(",")
     answering = [name for name, each in services.items() if each["image"].startswith("lakeledger")]
-    assert {each.partition(":")[0] for each in targets} == {*answering} - {"topics", "feeder"}
+    assert {each.partition(":")[0] for each in targets} == {*answering} - {
+        "topics",
+        "feeder",
+        "flusher",
+    }

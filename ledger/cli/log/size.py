@@ -37,6 +37,7 @@ def log_size(
     """Show what topics, rows and backups hold, what a day adds, and when the disk is full."""
     from ledger.backup.contents import manifest_in  # noqa: PLC0415 - a command loads what it uses
     from ledger.backup.place import open_place  # noqa: PLC0415
+    from ledger.config.config import load  # noqa: PLC0415
     from ledger.config.search import find_address, log_of  # noqa: PLC0415
     from ledger.machine.growth import asides_held, growth, least_days_left, rows_held  # noqa: PLC0415
     from ledger.machine.room import places_of  # noqa: PLC0415
@@ -45,7 +46,8 @@ def log_size(
         manifest_in(open_place(backup))
     address, added = find_address(bootstrap, ledger), None
     with closing(log_of(address)) as log:
-        topics, rows = list(topics_held(log, address)), list(rows_held(address.store))
+        topics = list(topics_held(log, address))
+        rows = list(rows_held(address.store, load().settings))
         events = next((each for each in topics if each.what == "topic events"), None)
         if events is not None:
             added = growth(log, SystemClock().now_ms(), events, rows)

@@ -58,4 +58,4 @@ def test_verify_without_images(tmp_path: Path) -> None:
 def test_verify_needs_a_backup(tmp_path: Path) -> None:
     done = done_in(tmp_path, "backup", "nowhere", "--verify", LAKELEDGER_HOME=str(tmp_path))
     assert done.returncode == ExitCode.FAILED
-    assert "there is no backup in nowhere" in done.stderr
+    assert f"there is no backup in {tmp_path / 'nowhere'}" in done.stderr
