@@ -34,7 +34,7 @@ from tests.simulation.lease_law import LeaseLaw
 from tests.simulation.lost import Lost
 from tests.simulation.truth import Asked, CommandsTruth
 
-INTERNAL: Final = (Resigned, LedgerCreated, CatalogCreated, TxnsExpired)
+INTERNAL: Final = (Resigned, LedgerCreated, CatalogCreated, TxnsExpired, RecordsTrimmed)
 
 
 class History:
