@@ -55,6 +55,10 @@ class Registration:
         now_s = self._clock.monotonic_s()
         said = Consumer(self._role, self._name, gethostname(), position, self._clock.now_ms())
         try:
+            # Before its first event a ledger keeps nothing, and its first sequencer would take the
+            # word for a trace of events that are gone.
+            if position < 1 and not self._log.ends(Topic.EVENTS)[1]:
+                return
             self._log.topic_id(Topic.CONSUMERS)
             register(self._log, self._domain, said)
         except LedgerError as problem:

@@ -188,6 +188,17 @@ def test_a_process_is_registered_before_its_first_read(
     assert [each.position for each in log.seen or ()] == [0]
 
 
+def test_a_process_says_nothing_before_the_first_event() -> None:
+    """The first sequencer takes a record in any other topic for a trace of lost events."""
+    log = MemoryLog()
+    entry = Registration(log, "follower", NAME, FixedClock())
+    entry.hold()
+    assert log.ends(Topic.CONSUMERS)[1] == 0
+    driver = Driver()
+    Registration(driver.log, "follower", NAME, FixedClock()).hold()
+    assert [each.position for each in registered(driver.log) or ()] == [0]
+
+
 def test_a_cache_that_is_closed_leaves(tmp_path: Path) -> None:
     log = FirstRead(Driver().log)
     cache(log, tmp_path)
