@@ -47,6 +47,8 @@ TOPICS: Final = {"events": {"partitions": 1, "replicas": 1, "settings": {}}}
 KILLED: Final = ("", "", "", "event", "mark")
 # How often a follower comes back with rows from before the trim.
 COMES_BACK: Final = 0.3
+# How often a client asks for a trim without a survey, in place of the operator.
+ALONE: Final = 0.1
 REASON: Final = "room"
 
 
@@ -72,6 +74,7 @@ class Trims:
         self.laws = TrimLaws(world)
         self._world = world
         self._chance = dice(world.seed, "trims")
+        self._others = dice(world.seed, "trims of others")
         self._log = OperatorLog(world, "trims")
         self._places = 0
         self._older: bytes | None = None
@@ -97,6 +100,8 @@ class Trims:
             return
         has_backup = bool(self.place.names())
         act = self._chance.choice((self.back_up, self._trim, self._trim)[: 3 if has_backup else 1])
+        if self._others.random() < ALONE:
+            act = self._ask_alone
         try:
             act()
         except (LogError, BackupError, KilledError) as error:
@@ -149,6 +154,13 @@ class Trims:
         take_image(self.place, [section], stop=Signal())
         self._older = now
         self._world.note("trims", f"image of {head.position}")
+
+    def _ask_alone(self) -> None:
+        """Ask for a trim as any client may, without a survey; nothing is removed then."""
+        newest = self._world.oracle.position
+        asker = TrimAsker(self._world, self._log, self._others.randbytes(16), "")
+        below = self._others.randint(2, max(2, newest))
+        asker.trim_log(below, archive="none", image=newest, digest=b"none", reason=REASON)
 
     def _trim(self) -> None:
         world, log, place = self._world, self._log, self.place
