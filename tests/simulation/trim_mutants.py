@@ -105,7 +105,10 @@ class UncheckedAcceptor(BatchAcceptor):
 TRIM_SWAPS: Final[Mapping[str, Sequence[Swap]]] = {
     "trims pass consumers": [Swap(survey, "check_consumers", unasked)],
     "trims pass the newest checkpoint": [Swap(survey, "check_checkpoint", unasked)],
-    "trims pass open txns": [Swap(deciding, "trim", held_by_none)],
+    "trims pass open txns": [
+        Swap(survey, "check_open", unasked),
+        Swap(deciding, "trim", held_by_none),
+    ],
     "trims pass their image": [
         Swap(survey, "checked_image", any_image),
         Swap(deciding, "check_request", unasked),

@@ -10,10 +10,13 @@ from typing import Any, Final
 import pytest
 
 from ledger.client import Ledger
+from ledger.core.events.events import RecordsTrimmed
 from ledger.log.checkpoints import read_newest_head
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
+from ledger.log.replay import Replay
+from ledger.log.trimmed import start_of
 from ledger.machine.kafka.broker import Broker
 from tests.backup.images.benches import followed_at
 from tests.command_line import Done, done_in
@@ -82,6 +85,15 @@ class TrimBench:
         """Follow the log, and take events and image."""
         followed_at(self.log, self.rows)
         return self.answer("backup", str(self.backup))
+
+    def wait_for_end_of_trim(self) -> None:
+        """Return once a leader has said that records left."""
+        until_s = monotonic() + PATIENCE_S
+        while not any(
+            isinstance(event.body, RecordsTrimmed)
+            for event in Replay(self.log, begun=start_of(self.log))
+        ):
+            assert monotonic() < until_s, "no leader has seen the trim"
 
     def begins_at(self) -> int:
         """Return the first offset that the log has."""

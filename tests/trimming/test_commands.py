@@ -93,6 +93,7 @@ def test_whoever_needs_the_events_holds_them(bench: TrimBench) -> None:
         txn.abort()
         path = ("--backup", str(bench.backup), "--yes")
         assert bench.answer("log", "trim", *BELOW, *path)["records"] == bench.begins_at() > 0
+        bench.wait_for_end_of_trim()
         assert refused(bench).startswith("NothingToTrimError")
 
 
@@ -103,6 +104,7 @@ def test_a_trim_and_the_consumers_are_shown(bench: TrimBench) -> None:
         path = ("--backup", str(bench.backup), "--yes")
         trimmed = bench.answer("log", "trim", "--below", "8", *path, "--reason", "room")
         assert (trimmed["below"], trimmed["records"]) == (8, bench.begins_at())
+        bench.wait_for_end_of_trim()
         with bench.serve("follower", "--no-http", "--store", str(bench.rows)) as follower:
             follower.wait_for("caught up")
             assert follower.end(signal.SIGTERM) == ExitCode.DONE

@@ -129,8 +129,9 @@ def test_a_policy_that_is_refused_says_so_and_the_leader_goes_on(bench: TrimBenc
     with bench.serve("sequencer", *OFTEN, **SOON, **archive) as leader:
         leader.wait_for("leading")
         bench.work()
-        told = json.loads(leader.wait_for("the log was not trimmed"))
-        assert told["error"] == "BackupError"
+        # Before there is a checkpoint, that is the reason.
+        while json.loads(leader.wait_for("the log was not trimmed"))["error"] != "BackupError":
+            bench.work()
         bench.work()
         assert leader.end(signal.SIGTERM) == ExitCode.DONE
     note = read_trim_note(bench.log)

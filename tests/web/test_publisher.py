@@ -76,7 +76,7 @@ def test_a_table_that_stopped_is_named_and_does_not_make_the_publisher_unready(l
         assert served.ask("/livez").status == 200
 
     checks = answer.form["checks"]
-    assert (answer.status, set(checks)) == (200, {"position", "lag", "tables"})
+    assert (answer.status, set(checks)) == (200, {"position", "lag", "tables", "registered"})
     assert checks["tables"]["detail"] == "2 published, stopped: t"
     assert {
         name.removeprefix("lakeledger_publisher_"): value

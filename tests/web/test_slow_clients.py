@@ -163,7 +163,8 @@ def test_questions_under_way_are_bounded(domain: Followed) -> None:
         assert int(headers["retry-after"]) > 0
         for path in ("/livez", "/metrics"):
             assert served.ask(path).status == 200
-        assert set(served.ask("/readyz").form["checks"]) == {"store", "position", "lag"}
+        checks = set(served.ask("/readyz").form["checks"])
+        assert checks == {"store", "position", "lag", "registered"}
 
 
 def test_a_client_comes_again(domain: Followed) -> None:
