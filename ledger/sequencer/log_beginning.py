@@ -15,6 +15,8 @@ from ledger.log.trimmed import start_of
 from ledger.log_lines import LogLines
 
 LOOK_S: Final = 5.0
+AGAIN_S: Final = 60.0
+"""A leader decides nothing while it waits for a broker, so one that is away is asked seldom."""
 
 log_lines = LogLines("lakeledger.sequencer")
 
@@ -22,7 +24,7 @@ log_lines = LogLines("lakeledger.sequencer")
 class LogBeginning:
     """The first offset of the events topic, as one leader last saw it.
 
-    A broker that does not answer within `patience_s` is asked again at the next look.
+    A broker that does not answer within `patience_s` is asked again later.
     """
 
     def __init__(self, log: Log, patience_s: float) -> None:
@@ -42,6 +44,7 @@ class LogBeginning:
             mark = start_of(self._log, state.genesis.domain if state.genesis else 0).mark
         except LogUnavailableError as error:
             log_lines.debug("where the log begins is not known now", why=str(error))
+            self._look_s = now_s + AGAIN_S
             return None
         except LogDamagedError as error:
             log_lines.warning("the beginning of the log is gone without a trim", why=str(error))
