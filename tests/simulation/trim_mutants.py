@@ -104,13 +104,18 @@ class UncheckedAcceptor(BatchAcceptor):
 
 TRIM_SWAPS: Final[Mapping[str, Sequence[Swap]]] = {
     "trims pass consumers": [Swap(survey, "check_consumers", unasked)],
-    "trims pass the newest checkpoint": [Swap(survey, "check_checkpoint", unasked)],
+    "trims pass the newest checkpoint": [
+        Swap(survey, "check_checkpoint", unasked),
+        # Txns are open for long, and would mostly hide the fault before it is judged.
+        Swap(survey, "check_open", unasked),
+    ],
     "trims pass open txns": [
         Swap(survey, "check_open", unasked),
         Swap(deciding, "trim", held_by_none),
     ],
     "trims pass their image": [
         Swap(survey, "checked_image", any_image),
+        Swap(survey, "check_open", unasked),
         Swap(deciding, "check_request", unasked),
     ],
     "images of lost events trimmed by": [Swap(survey, "check_held", unasked)],

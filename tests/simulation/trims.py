@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ledger.backup.contents import manifest_in
 from ledger.backup.errors import BackupError, BackupForeignError
 from ledger.backup.images.manifest import ROWS
-from ledger.backup.images.reading import newest_image
 from ledger.backup.images.taking import StoredSection, take_image
 from ledger.backup.manifest import Manifest
 from ledger.backup.place import FolderPlace
@@ -23,7 +22,6 @@ from ledger.core.commands import CloseSession, Command, OpenSession, TrimLog
 from ledger.core.events.events import Event, LogTrimmed, SessionOpened
 from ledger.errors import LogDamagedError, LogError, LogUnavailableError, TrimRefusedError
 from ledger.log.checkpoints import dump
-from ledger.log.consumers import forget, registered
 from ledger.log.port import Record, Topic
 from ledger.log.wire.codec import encode_command
 from ledger.trimming import trimming
@@ -169,12 +167,6 @@ class Trims:
         below = self._chance.randint(2, max(2, manifest_in(place).reached.head.position))
         if self._chance.random() < 0.7:
             below = self.laws.most(place) or below
-        elif self._others.random() < 0.7:
-            # An operator may forget processes, and they come back with their next word.
-            for each in registered(log) or ():
-                forget(log, 0, each.role, each.name)
-            image = newest_image(place)
-            below = below if image is None else image.checkpoint
         ends = log.ends(Topic.EVENTS)
         try:
             planned = plan(log, place, below, clock=world.damage.operator.clock)
