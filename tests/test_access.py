@@ -18,10 +18,19 @@ PAGE: Final = Path(__file__).parents[1] / "docs" / "security.md"
 KAFKA: Final = "kafka:9092"
 # What a role may write to is what no other kind of process may.
 WRITERS: Final = {
-    Topic.COMMANDS: {"client", "iceberg", "flusher", "ingest", "trim", "trimming-sequencer"},
+    Topic.COMMANDS: {
+        "forget",
+        "client",
+        "iceberg",
+        "flusher",
+        "ingest",
+        "trim",
+        "trimming-sequencer",
+    },
     Topic.EVENTS: {"sequencer", "trimming-sequencer", "recover", "restore"},
     Topic.HEARTBEATS: {
-        *("sequencer", "trimming-sequencer", "client", "iceberg", "flusher", "ingest", "trim")
+        "forget",
+        *("sequencer", "trimming-sequencer", "client", "iceberg", "flusher", "ingest", "trim"),
     },
     Topic.BEATS: {"sequencer", "trimming-sequencer"},
     Topic.CHECKPOINTS: {"sequencer", "trimming-sequencer", "recover"},
