@@ -119,7 +119,8 @@ def test_a_cache_that_follows_is_ready_and_has_metrics(ledger: Ledger, urls: lis
     ready = urllib3.request("GET", f"{urls[1]}/readyz")
     text = urllib3.request("GET", f"{urls[1]}/metrics").data.decode()
 
-    assert (ready.status, set(ready.json()["checks"])) == (200, {"following", "lag", "sampler"})
+    checks = {"following", "lag", "sampler", "registered"}
+    assert (ready.status, set(ready.json()["checks"])) == (200, checks)
     assert 'lakeledger_cache_reads_total{reason="hit",source="cache"}' in text
 
 
