@@ -144,7 +144,6 @@ def test_a_seed_decides_everything(seed: int) -> None:
         ("cut not above the ids of tables", Fault.RESTORED),
         ("acknowledged before it is flushed", Fault.POWER),
         ("trims pass consumers", Fault.TRIMMED),
-        ("trims pass the newest checkpoint", Fault.TRIMMED),
         ("trims pass open txns", Fault.TRIMMED),
         ("trims pass their image", Fault.TRIMMED),
         ("records removed before the mark", Fault.TRIMMED),
