@@ -146,7 +146,7 @@ def topic_folder(ledger: str, topic: Topic, store: Path | None) -> Path | None:
 
 
 def rows_held(store: Path | None, settings: Settings) -> Iterator[HeldBytes]:
-    """Yield what the rows of this host hold: those of each process that keeps some."""
+    """Yield what rows take on this host, for each process that keeps some."""
     found = {} if store is None else {"rows": store, "feeder": store.parent / SPARK / SPARK_ROWS}
     configured = {PUBLICATION: settings.publisher.store, NOTIFIER: settings.notifier.store}
     for what, place in configured.items():

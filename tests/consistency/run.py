@@ -212,7 +212,7 @@ def created(run: Run, subject: Subject, host: Host) -> Mapping[str, Any]:
 
 
 def commit() -> str:
-    """Return the commit of this repository, "" where it is none."""
+    """Return the commit of this repository, "" outside of a repository."""
     command = ["git", "describe", "--always", "--dirty"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip()

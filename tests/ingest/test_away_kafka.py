@@ -32,7 +32,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def of_topic(ledger: Ledger, topic: str, bootstrap: str) -> Ingest:
-    """Return an ingest of a topic; its commits are as far apart as those of an idle one."""
+    """Return an ingest of a topic; it commits as seldom as an idle one."""
     topics = [{"topic": topic, "table": "db.events"}]
     made = opened_ingest(ledger, mapping_of({"name": "shop", "topics": topics}), bootstrap, {})
     made.prepare()

@@ -102,7 +102,7 @@ class Values:
 
     @cached_property
     def all_reads(self) -> Sequence[Seen]:
-        """The reads, and those of the past."""
+        """The reads, also reads of the past."""
         asked = [past.seen for past in self.pasts if past.is_asked]
         return [*self.reads, *asked]
 
