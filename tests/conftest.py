@@ -79,6 +79,15 @@ def signals_as_they_were() -> Iterator[None]:
             signal.set_wakeup_fd(-1)
 
 
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """Let a command that ran in this process set up no logging of later tests."""
+    was_set_up = structlog.is_configured()
+    yield
+    if structlog.is_configured() and not was_set_up:
+        structlog.reset_defaults()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let every Java of the tests start sooner; the workers of xdist get the variables of this."""
     starts_java = "not kafka" not in config.option.markexpr
