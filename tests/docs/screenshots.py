@@ -11,11 +11,15 @@ from typing import Final
 
 from playwright.sync_api import ViewportSize, sync_playwright
 
-from ledger.core.commands import TableWrite
+from ledger.core.commands import AppVersion, TableWrite
 from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.ingest.offsets import HOME, PartitionNote, app_of
+from ledger.ingest.source import Partition
 from ledger.log.consumers import PIN
+from ledger.log.wire.file_list import FileList, listed
 from ledger.trimming.look import ConsumerSeen, LastTrim
 from ledger.trimming.watch import LogSeen
+from ledger.work.app_notes import info_text, note_text
 from projections.store.memory import MemoryStore
 from tests.core.parts import equals, footprint, table_of
 from tests.docs.pages import ROOT
@@ -53,6 +57,7 @@ class Week(Followed):
         )
         self.alter_table(self.etl, self.flights, wider, "ADD COLUMNS")
         self.sum_up()
+        self.bring_in()
         self.lose()
         self.open_txn(self.ops)
         self.load(DAYS[0], 8)
@@ -78,6 +83,21 @@ class Week(Followed):
         files = [file_of(f"day={day}/sum.parquet", day, 9_000) for day in DAYS]
         txn = self.open_txn(self.etl)
         self.commit(self.etl, txn, *sources, write(self.summary, files, operation="INSERT"))
+
+    def bring_in(self) -> None:
+        """Commit how far the partitions of two topics came."""
+        home = self.create_table(self.etl, HOME, made=table_of(("application", "string")))
+        apps, notes = [], {}
+        for topic, number, offset, left in (
+            *(("departures", 0, 41_200, 0), ("departures", 1, 40_960, 112)),
+            ("observations", 0, 8_750, 3),
+        ):
+            app = app_of("airport", Partition(topic, number))
+            apps.append(AppVersion(app, offset))
+            noted = PartitionNote(offset + left, f"{topic}-1", self.now)
+            notes[app] = note_text(app, noted._asdict())
+        noting = listed(footprint(apps=apps), FileList(info=info_text(notes)))
+        self.commit(self.etl, 0, TableWrite(home, 0, [], noting))
 
     def lose(self) -> None:
         """Let one delete lose to another, and an update at Serializable to a blind append."""
@@ -137,6 +157,7 @@ class Week(Followed):
         yield "diff", "/ui/diff?first=5"
         yield "processes", "/ui/processes"
         yield "log", "/ui/log"
+        yield "ingests", "/ui/ingests"
         yield "api", "/ui/api"
 
 
