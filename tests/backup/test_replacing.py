@@ -35,6 +35,7 @@ def cut(home: Path) -> None:
     (log / ".kafka_cleanshutdown").unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.kafka
 def test_a_restore_in_the_place_of_a_cut_log_brings_all_commits_back(tmp_path: Path) -> None:
     home, backup = tmp_path / "home", str(tmp_path / "backup")

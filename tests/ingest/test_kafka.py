@@ -146,6 +146,7 @@ def test_a_topic_that_is_missing_is_named(broker: Broker) -> None:
             wait_for(lambda: found.take(1, 0.2))
 
 
+@pytest.mark.slow
 def test_tables_equal_their_topics_while_every_process_is_killed(tmp_path: Path) -> None:
     options = argparse.Namespace(minutes=0.5, rate=300, topics=3, every_s=6.0)
     with Broker.start(tmp_path / "kafka") as broker:

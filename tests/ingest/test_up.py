@@ -87,6 +87,7 @@ def test_topics_are_in_tables_of_a_ledger_that_is_up(tmp_path: Path) -> None:
     assert 'lakeledger_ingest_bad_records_total{topic="orders"} 1.0' in metrics
 
 
+@pytest.mark.slow
 def test_an_ingest_of_a_secured_ledger_may_read_its_topics(tmp_path: Path) -> None:
     pytest.importorskip("cryptography", reason="cryptography is not installed; it is in [secure]")
     mapping = write_mapping(tmp_path, MAPPING)

@@ -111,6 +111,7 @@ def ids(server: Desk) -> list[int]:
     return [int(event["id"]) for event in server.taken]
 
 
+@pytest.mark.slow
 def test_a_secured_ledger_lets_its_notifier_write_the_topic(tmp_path: Path) -> None:
     pytest.importorskip("cryptography", reason="cryptography is not installed; it is in [secure]")
     secure = Secured(tmp_path / "lake")

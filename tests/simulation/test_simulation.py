@@ -131,7 +131,6 @@ def test_a_seed_decides_everything(seed: int) -> None:
     [
         ("leading before the fence is read back", Fault.CRASH),
         ("no position", Fault.DOUBLED),
-        ("position > last, no chain", Fault.LOST),
         ("internal events counted as answers", Fault.CRASH),
         ("repair in place", Fault.LATE),
         ("no cmd check", Fault.SKIPPED),
@@ -145,7 +144,6 @@ def test_a_seed_decides_everything(seed: int) -> None:
         ("acknowledged before it is flushed", Fault.POWER),
         ("trims pass consumers", Fault.TRIMMED),
         ("trims pass open txns", Fault.TRIMMED),
-        ("trims pass their image", Fault.TRIMMED),
         ("records removed before the mark", Fault.TRIMMED),
         ("records removed before the event", Fault.TRIMMED),
         ("one record too many removed", Fault.TRIMMED),

@@ -141,7 +141,7 @@ FORMS = (
 ZONES = ("UTC", "Pacific/Kiritimati", "America/Los_Angeles")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.sampled_from(["CAST(at AS DATE)", "year(at)"]),
     st.sampled_from(["timestamp", "timestamp_ntz", "date"]),

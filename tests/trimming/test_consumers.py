@@ -166,7 +166,7 @@ def cache(log: Log, _root: Path) -> None:
     """Let a cache follow a log, and close it."""
     entry = Registration(log, CACHE, NAME, FixedClock())
     with closing(FollowedEntries(log, entry=entry).start()) as entries:
-        entries.advance(PATIENCE_S)
+        entries.advance(PATIENCE_S, beyond=0)
 
 
 BEGINS: Final = {
@@ -200,7 +200,9 @@ def test_a_process_says_nothing_before_the_first_event() -> None:
 
 
 def test_a_cache_that_is_closed_leaves(tmp_path: Path) -> None:
-    log = FirstRead(Driver().log)
+    driver = Driver()
+    driver.open_txn(driver.open_session())
+    log = FirstRead(driver.log)
     cache(log, tmp_path)
     assert (len(log.seen or ()), registered(log)) == (1, [])
 

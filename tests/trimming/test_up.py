@@ -96,7 +96,9 @@ def trim_under(command: Command) -> Any:
     raise AssertionError("no trim was tried")
 
 
-@pytest.mark.parametrize("options", [(), ("--secure",)], ids=["plain", "secured"])
+@pytest.mark.parametrize(
+    "options", [(), pytest.param(("--secure",), marks=pytest.mark.slow)], ids=["plain", "secured"]
+)
 def test_a_ledger_that_is_up_trims_by_itself_and_ends_at_ctrl_c(
     tmp_path: Path, options: Sequence[str]
 ) -> None:
@@ -113,6 +115,7 @@ def test_a_ledger_that_is_up_trims_by_itself_and_ends_at_ctrl_c(
         assert_ends(command)
 
 
+@pytest.mark.slow
 def test_a_trim_that_ctrl_c_ends_is_made_by_a_later_run(tmp_path: Path) -> None:
     host = Host(tmp_path / "home")
     with up(host.home, **OFTEN) as command:

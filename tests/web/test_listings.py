@@ -186,10 +186,10 @@ def test_pages_of_rows_with_blocks_get_fewer_rows() -> None:
         return [(number, block) for number in range(first, min(first + rows, 1_300))]
 
     answer: JsonAnswer[None] = JsonAnswer(Paged(ask, None))
-    data = b""
+    parts = []
     while not answer.is_done:
-        data += answer.chunk(None)
-    assert [number for number, _ in json.loads(data)] == list(range(1_300))
+        parts.append(answer.chunk(None))
+    assert [number for number, _ in json.loads(b"".join(parts))] == list(range(1_300))
     assert asked[0] == PAGE_ROWS
     assert max(asked[2:]) * 2 * len(block) <= 2 * PAGE_BYTES
 

@@ -97,6 +97,7 @@ def test_a_catalog_reads_the_rows_of_a_follower_of_another_host(home: Path, tmp_
     assert list((tmp_path / "warehouse").rglob("*.parquet"))
 
 
+@pytest.mark.slow
 def test_a_secured_ledger_wants_a_token_that_may_write(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with up(home, "--iceberg", "--secure") as command:

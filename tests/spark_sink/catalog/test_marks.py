@@ -113,7 +113,7 @@ def statement(random: Random) -> str:
     return random.choice([delete, update, by_values, by_itself])
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_histories_of_twins(lake: Lake, seed: int) -> None:
     random = Random(seed)
     create(lake, PARTITIONS[seed % len(PARTITIONS)])
@@ -136,7 +136,7 @@ def test_histories_of_twins(lake: Lake, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4, 104))
+@pytest.mark.parametrize("seed", range(2, 102))
 def test_many_histories_of_twins(lake: Lake, seed: int) -> None:
     test_histories_of_twins(lake, seed)
 

@@ -18,6 +18,7 @@ def finished(report: Report) -> bool:
     return report.wrong == [] and kinds >= {"pyiceberg", "duckdb", "sdk"}
 
 
+@pytest.mark.slow
 def test_clients_of_three_kinds_with_kills(
     broker: Broker, ledger_name: str, tmp_path: Path
 ) -> None:
