@@ -30,7 +30,7 @@ from ledger.backup.place import FolderPlace
 from ledger.backup.restoring import Restore
 from ledger.backup.taking import take
 from ledger.client import Ledger
-from ledger.errors import ConflictError, LedgerError
+from ledger.errors import ConflictError, LedgerError, ReadsUnavailableError
 from ledger.log.consumers import registered
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
@@ -43,6 +43,7 @@ from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode, set_up_logging
 from ledger.machine.supervisor import Supervisor
 from ledger.properties.column_mapping import PUBLISH
+from ledger.reads.remote.publisher import HttpPublisher
 from projections.queries import open_reads
 from tests.backup.benches import NEVER
 from tests.backup.images.benches import followed_at
@@ -87,14 +88,17 @@ class TrimmedLake:
         self.kills = 0
         create_topics(bootstrap, LEDGER)
         self.log = held.enter_context(closing(KafkaLog(bootstrap, LEDGER)))
-        (self.cache,) = free_urls(1)
+        self.cache, self.publisher = free_urls(2)
         self.options = "--bootstrap", bootstrap, "--ledger", LEDGER
         often = ("--set", "sequencer.checkpoint_positions=300")
         roles = {
             "sequencer-1": often,
             "sequencer-2": often,
             "follower": ("--store", str(self.store), "--no-http", *set_s("follower")),
-            "publisher": ("--store", str(folder / "state"), "--no-http", *set_s("publisher")),
+            "publisher": (
+                *("--store", str(folder / "state")),
+                *("--http", self.publisher.removeprefix("http://"), *set_s("publisher")),
+            ),
             "cache": ("--store", str(self.store), "--http", self.cache.removeprefix("http://")),
             **({"feeder": ("--store", str(folder / "feeder"), *set_s("feeder"))} if spark else {}),
         }
@@ -127,6 +131,15 @@ class TrimmedLake:
         """Wait until all rows have come to a position."""
         for store in self.stores:
             wait_for(lambda: self.revived() and position_of(store) >= position)  # noqa: B023 - called at once
+
+    def has_published(self, position: int) -> bool:
+        """Tell whether the published logs have all versions up to a position."""
+        try:
+            with closing(HttpPublisher(self.publisher)) as publisher:
+                status = publisher.status()
+        except ReadsUnavailableError:
+            return False
+        return status.position >= position and not status.lag_versions
 
     def revived(self) -> bool:
         """Start again the processes that were killed, as soon as they have ended; return True."""
@@ -274,6 +287,7 @@ def compared(lake: TrimmedLake, begins_at: int, from_image_s: float) -> TrimmedF
     """Compare a lake at rest with the twin whose log was not trimmed."""
     end = last_position(lake.log, 0)
     lake.wait_for_rows(end)
+    wait_for(lambda: lake.revived() and lake.has_published(end))
     wait_for(lambda: lake.revived() and answers_of(lake.cache, lake.tables, end) is not None)
     cached = answers_of(lake.cache, lake.tables, end) or {}
     lake.supervisor.stop()
