@@ -63,16 +63,18 @@ def run_cells(run: Shown) -> Sequence[object]:
     """Return the cells of a run: what was asked, what came of it, what was found."""
     facts = run.facts
     promised = ALLOWED[facts["level"]]
-    met = {
-        kind if kind in promised else f"{kind} (not promised)": number
-        for kind, number in run.allowed.items()
+    met: dict[str, int] = {kind: number for kind, number in run.allowed.items() if kind in promised}
+    free: dict[str, int] = {
+        kind: number for kind, number in run.allowed.items() if kind not in promised
     }
+    said = [counted(met)] if met or not free else []
+    said += [f"not promised: {counted(free)}"] if free else []
     return (
         *(facts["subject"], LEVEL_NAMES[facts["level"]], facts["grain"]),
         *(facts["flush"], facts["seed"], round(facts["seconds"])),
         *(run.outcomes.get(name, 0) for name in ("committed", "aborted", "unknown")),
         counted(run.forbidden),
-        counted(met),
+        "; ".join(said),
     )
 
 
@@ -94,4 +96,7 @@ def system_cells(run: Shown) -> Sequence[str]:
 
 
 def counted(numbers: Mapping[str, int]) -> str:
-    return ", ".join(f"{name}: {number}" for name, number in sorted(numbers.items())) or NOTHING
+    """Return names with their numbers; what was there once has none."""
+    found = sorted(numbers.items())
+    named = (name if number == 1 else f"{name}: {number}" for name, number in found)
+    return ", ".join(named) or NOTHING
